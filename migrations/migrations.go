@@ -1,0 +1,186 @@
+// Package migrations owns the schema `nudged`: its goose files, how they are applied, and which
+// version of the schema this build knows.
+//
+// It may import goose, pgx and the standard library, and nothing of ours.
+//
+// Invariants:
+//
+//  1. A file that has been released is never edited; a change is a new file.
+//  2. Files only add: the release before this one keeps working on the schema after it.
+//  3. There is no way down. A ledger that is dropped is a ledger that sends twice.
+//  4. Several processes may apply them at once: a session lock lets one do the work.
+package migrations
+
+import (
+	"context"
+	"database/sql"
+	"embed"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/stdlib"
+	"github.com/pressly/goose/v3"
+	"github.com/pressly/goose/v3/lock"
+)
+
+// table records what was applied. It lies in the schema that it describes.
+const table = "nudged.schema_migrations"
+
+//go:embed *.sql
+var files embed.FS
+
+// Migration is one file and whether the database has it.
+type Migration struct {
+	Version   int64     `json:"version"`
+	Name      string    `json:"name"`
+	AppliedAt time.Time `json:"applied_at,omitzero"` // UTC; zero: pending
+}
+
+// VersionError says that the schema of a database does not fit this build.
+type VersionError struct {
+	Have, Want int64
+}
+
+func (e *VersionError) Error() string {
+	switch {
+	case e.Have == 0:
+		return "the database has no schema nudged: run `nudged migrate`"
+	case e.Have < e.Want:
+		return fmt.Sprintf("the schema is at version %d, this nudged needs %d: run `nudged migrate`", e.Have, e.Want)
+	default:
+		return fmt.Sprintf("the schema is at version %d, newer than the %d this nudged knows: install a newer nudged", e.Have, e.Want)
+	}
+}
+
+// Latest is the version of the schema that this build knows: that of its newest file.
+func Latest() (int64, error) {
+	entries, err := files.ReadDir(".")
+	if err != nil {
+		return 0, fmt.Errorf("list migrations: %w", err)
+	}
+	return versionOf(entries[len(entries)-1].Name())
+}
+
+func versionOf(name string) (int64, error) {
+	const digits = 5
+	version, err := strconv.ParseInt(name[:min(digits, len(name))], 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("read the version of migration %s: %w", name, err)
+	}
+	return version, nil
+}
+
+// Querier is what Check needs of a connection or a pool.
+type Querier interface {
+	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
+}
+
+// Check returns a *VersionError unless the schema is exactly the one this build knows.
+func Check(ctx context.Context, db Querier) error {
+	want, err := Latest()
+	if err != nil {
+		return err
+	}
+	var have int64
+	err = db.QueryRow(ctx, "SELECT coalesce(max(version_id), 0) FROM "+table+" WHERE is_applied").Scan(&have)
+	if code := sqlState(err); code == undefinedTable || code == invalidSchema {
+		return &VersionError{Have: 0, Want: want}
+	}
+	if err != nil {
+		return fmt.Errorf("read the schema version: %w", err)
+	}
+	if have != want {
+		return &VersionError{Have: have, Want: want}
+	}
+	return nil
+}
+
+// Up applies every pending migration to the database at url and returns those it applied. It may
+// be called by several processes at once. It needs a direct connection: the lock is a session's.
+func Up(ctx context.Context, url string) ([]Migration, error) {
+	var applied []Migration
+	err := withProvider(ctx, url, func(p *goose.Provider) error {
+		results, err := p.Up(ctx)
+		if err != nil {
+			return fmt.Errorf("apply migrations: %w", err)
+		}
+		for _, r := range results {
+			applied = append(applied, Migration{Version: r.Source.Version, Name: r.Source.Path, AppliedAt: time.Now().UTC()})
+		}
+		return nil
+	})
+	return applied, err
+}
+
+// Status lists every migration of this build and when it was applied, oldest first.
+func Status(ctx context.Context, url string) ([]Migration, error) {
+	var list []Migration
+	err := withProvider(ctx, url, func(p *goose.Provider) error {
+		status, err := p.Status(ctx)
+		if err != nil {
+			return fmt.Errorf("read migration status: %w", err)
+		}
+		for _, s := range status {
+			list = append(list, Migration{Version: s.Source.Version, Name: s.Source.Path, AppliedAt: s.AppliedAt.UTC()})
+		}
+		return nil
+	})
+	return list, err
+}
+
+func withProvider(ctx context.Context, url string, use func(*goose.Provider) error) (err error) {
+	config, err := pgx.ParseConfig(url)
+	if err != nil {
+		return fmt.Errorf("read the database url: %w", err)
+	}
+	db := stdlib.OpenDB(*config)
+	defer func() { err = errors.Join(err, db.Close()) }()
+	if err := createSchema(ctx, db); err != nil {
+		return err
+	}
+	locker, err := lock.NewPostgresSessionLocker()
+	if err != nil {
+		return fmt.Errorf("make the migration lock: %w", err)
+	}
+	provider, err := goose.NewProvider(goose.DialectPostgres, db, files,
+		goose.WithSessionLocker(locker), goose.WithTableName(table), goose.WithDisableGlobalRegistry(true))
+	if err != nil {
+		return fmt.Errorf("read migrations: %w", err)
+	}
+	return use(provider)
+}
+
+const (
+	undefinedTable  = "42P01"
+	invalidSchema   = "3F000"
+	uniqueViolation = "23505"
+)
+
+// createSchema makes the schema that goose's own table lies in. IF NOT EXISTS does not shield two
+// sessions that create it in the same moment: the loser of that race sees a unique violation.
+func createSchema(ctx context.Context, db *sql.DB) error {
+	var exists bool
+	if err := db.QueryRowContext(ctx, "SELECT to_regnamespace('nudged') IS NOT NULL").Scan(&exists); err != nil {
+		return fmt.Errorf("connect to the database: %w", err)
+	}
+	if exists {
+		return nil
+	}
+	_, err := db.ExecContext(ctx, `CREATE SCHEMA IF NOT EXISTS nudged;
+		COMMENT ON SCHEMA nudged IS 'Document requests and the reminders that nudged sends for them.'`)
+	if err != nil && sqlState(err) != uniqueViolation {
+		return fmt.Errorf("create the schema nudged: %w", err)
+	}
+	return nil
+}
+
+func sqlState(err error) string {
+	if pgErr, ok := errors.AsType[*pgconn.PgError](err); ok {
+		return pgErr.Code
+	}
+	return ""
+}

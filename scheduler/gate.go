@@ -1,0 +1,88 @@
+package scheduler
+
+import (
+	"context"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// gate keeps reminders from a relay that is unwell. It starts shut: the first probe opens it. A
+// fault shuts it, and one probe at a time, with back-off, finds out when to open it again.
+type gate struct {
+	probe   func(context.Context) error
+	opened  func() // called each time the gate opens
+	backoff Backoff
+	up      prometheus.Gauge
+	log     *slog.Logger
+
+	mu    sync.Mutex
+	open  bool
+	fault chan struct{} // holds one token while the gate is shut and has to be probed
+}
+
+func newGate(probe func(context.Context) error, opened func(), backoff Backoff, up prometheus.Gauge, log *slog.Logger) *gate {
+	g := &gate{probe: probe, opened: opened, backoff: backoff, up: up, log: log, fault: make(chan struct{}, 1)}
+	g.fault <- struct{}{}
+	return g
+}
+
+func (g *gate) isOpen() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.open
+}
+
+// shut closes the gate because of what a delivery met.
+func (g *gate) shut(what string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if !g.open {
+		return
+	}
+	g.open = false
+	g.up.Set(0)
+	g.log.Warn("the relay is unwell, sending stops until it answers again", "err", what)
+	g.fault <- struct{}{}
+}
+
+// run probes until ctx ends. The same fault is logged once, however often it is met.
+func (g *gate) run(ctx context.Context) {
+	draw := rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))
+	for attempt, said := 0, ""; ; {
+		select {
+		case <-ctx.Done():
+			return
+		case <-g.fault:
+			attempt, said = 0, ""
+		}
+		for {
+			err := g.probe(ctx)
+			if ctx.Err() != nil {
+				return
+			}
+			if err == nil {
+				break
+			}
+			if err.Error() != said {
+				said = err.Error()
+				g.log.Warn("the relay does not accept mail now", "err", err)
+			}
+			attempt++
+			select {
+			case <-ctx.Done():
+				return
+			case <-time.After(g.backoff.Wait(attempt, draw)):
+			}
+		}
+		g.mu.Lock()
+		g.open = true
+		g.up.Set(1)
+		g.mu.Unlock()
+		g.log.Info("the relay answers, sending goes on")
+		g.opened()
+	}
+}

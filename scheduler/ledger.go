@@ -1,0 +1,119 @@
+package scheduler
+
+import (
+	"slices"
+	"time"
+
+	"nudged/cadence"
+)
+
+// ledger is what the rows of one request say, digested for the plan.
+type ledger struct {
+	inFlight   *Reminder       // a worker owns it, whatever its link
+	deferred   []*Reminder     // of the present link, by due
+	stale      []*Reminder     // deferred, of links that are gone
+	spent      map[string]bool // slots of the present link that have a row
+	frontier   time.Time       // the latest due among them: whatever was due by then is settled
+	mails      int             // of the present link: sent, or perhaps sent
+	maxReached bool            // a slot of the present link was skipped for that
+	lastMail   time.Time       // the latest mail of the request, across its links
+}
+
+func readLedger(in Input) ledger {
+	led := ledger{spent: map[string]bool{}}
+	for i := range in.Reminders {
+		r := &in.Reminders[i]
+		if r.State.InFlight() {
+			led.inFlight = r
+		}
+		if r.State.Mailed() {
+			led.lastMail = later(led.lastMail, r.HandedOffAt)
+		}
+		if in.Link == nil || !r.LinkCreatedAt.Equal(in.Link.CreatedAt) {
+			if r.State == StateDeferred {
+				led.stale = append(led.stale, r)
+			}
+			continue
+		}
+		led.spent[r.Slot] = true
+		led.frontier = later(led.frontier, r.DueAt)
+		switch {
+		case r.State.Mailed():
+			led.mails++
+		case r.State == StateDeferred:
+			led.deferred = append(led.deferred, r)
+		case r.Reason == ReasonMaxReached:
+			led.maxReached = true
+		}
+	}
+	slices.SortFunc(led.deferred, func(a, b *Reminder) int { return a.DueAt.Compare(b.DueAt) })
+	return led
+}
+
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}
+
+// Series is the cadence of one link: which slots there are.
+type Series struct {
+	Cadence *cadence.Cadence
+	Origin  cadence.Origin
+}
+
+// Series finds the cadence and the zone that hold for a request. With ProblemUnknownCadence the
+// series has none; with ProblemUnknownZone it counts in the default zone.
+func (p *Policy) Series(request Request, link Link) (Series, Problem) {
+	name := request.Cadence
+	if name == "" {
+		name = p.DefaultCadence
+	}
+	series := Series{
+		Cadence: p.Cadences[name],
+		Origin:  cadence.Origin{Anchor: link.CreatedAt, Zone: p.DefaultZone, Deadline: request.Deadline},
+	}
+	if series.Cadence == nil {
+		return series, ProblemUnknownCadence
+	}
+	if request.TimeZone == "" {
+		return series, ProblemNone
+	}
+	zone, err := cadence.LoadZone(request.TimeZone)
+	if err != nil {
+		return series, ProblemUnknownZone
+	}
+	series.Origin.Zone = zone
+	return series, ProblemNone
+}
+
+// due lists the slots that fell due and are not settled, oldest first, the newest always among
+// them. It lists at most maxVerdicts.
+func (s Series) due(led ledger, now time.Time) []cadence.Slot {
+	from := led.frontier
+	if from.IsZero() {
+		from = s.Origin.Anchor.Add(-time.Second) // before the anchor itself, where slot 0d may be due
+	}
+	newest, ok := s.Cadence.Last(s.Origin, now)
+	if !ok || !newest.Due.After(from) {
+		return nil
+	}
+	var due []cadence.Slot
+	for slot := range s.Cadence.Slots(s.Origin, from) {
+		if slot.Due.After(now) {
+			return due
+		}
+		if led.spent[slot.Name] {
+			continue
+		}
+		if len(due) == maxVerdicts-1 {
+			break
+		}
+		due = append(due, slot)
+	}
+	if !led.spent[newest.Name] {
+		due = append(due, newest)
+	}
+	return due
+}

@@ -1,0 +1,101 @@
+package scheduler
+
+import (
+	"context"
+	"time"
+)
+
+// passTimeout bounds one pass, so that a database that does not answer cannot hold the loop.
+const passTimeout = 30 * time.Second
+
+// passes runs a pass at each tick, and at once when a batch was full or the queue has room
+// again, until ctx ends.
+func (s *Scheduler) passes(ctx context.Context) {
+	said := ""
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-s.ticks:
+		case <-s.demand.room:
+		}
+		if ctx.Err() != nil {
+			return
+		}
+		switch err := s.pass(ctx); {
+		case err != nil && err.Error() != said:
+			said = err.Error()
+			s.log.Error("the pass failed; the same failure is not logged again", "err", err)
+		case err == nil && said != "":
+			said = ""
+			s.log.Info("passes succeed again")
+		}
+	}
+}
+
+// pass looks at what is due and puts the claims it wins on the queue.
+func (s *Scheduler) pass(ctx context.Context) error {
+	begun := time.Now()
+	open := s.gate.isOpen()
+	request := Pass{Worker: s.cfg.Worker, Lease: s.cfg.Lease, Fresh: s.cfg.Batch}
+	capacity := 0
+	if open {
+		capacity = s.demand.free()
+		request.Due = capacity
+	}
+	policy := s.policy.Load()
+	taking := 0
+	request.Plan = func(in Input) Decision {
+		d := s.plan(policy, in)
+		if d.Claim == nil {
+			return d
+		}
+		if taking == capacity {
+			// Nobody is free to send it: it waits among those whose wake has come, by its due.
+			d.Wake = in.Now
+			if !d.Claim.Retry {
+				d.Wake = d.Claim.Slot.Due
+			}
+			d.Claim = nil
+			return d
+		}
+		taking++
+		return d
+	}
+
+	// A pass that has begun is let finish: giving up inside its COMMIT would leave claims to expire.
+	passCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), passTimeout)
+	defer cancel()
+	result, err := s.cfg.Store.RunPass(passCtx, request)
+	now := time.Now()
+	if err != nil {
+		s.failing.Store(true)
+		s.metrics.passes.WithLabelValues("error").Inc()
+		s.metrics.passDuration.Observe(now.Sub(begun).Seconds())
+		return err
+	}
+	s.succeeded.Store(now.UnixNano())
+	s.failing.Store(false)
+	s.metrics.passed(result, now, now.Sub(begun))
+	s.demand.claimed(len(result.Tasks), open && max(result.Due, taking) >= capacity)
+	for _, task := range result.Tasks {
+		s.flights.add(task.ClaimID, begun.Add(s.cfg.Lease))
+		s.queue <- queued{task: task, at: now} // it has room for all that demand allows
+	}
+	if result.Fresh == s.cfg.Batch {
+		s.poke()
+	}
+	return nil
+}
+
+// plan turns a panic over one request into a plan that leaves it alone for a while, so that one
+// bad row stops no batch.
+func (s *Scheduler) plan(policy *Policy, in Input) (d Decision) {
+	defer func() {
+		if r := recover(); r != nil {
+			s.log.Error("a request cannot be planned; it is left alone for an hour", "request_id", in.RequestID, "err", r)
+			d = Decision{Wake: in.Now.Add(time.Hour)}
+		}
+	}()
+	return policy.Plan(in)
+}

@@ -1,0 +1,218 @@
+package scheduler
+
+import (
+	"context"
+	"math/rand/v2"
+	"slices"
+	"time"
+)
+
+// How long a commit may take, and how long to wait between two tries of one that failed.
+const (
+	settleTimeout   = 15 * time.Second
+	settlePause     = 250 * time.Millisecond
+	settleForAtMost = 30 * time.Second // when the daemon stops and the database does not come back
+)
+
+// settler is the one owner of commits 2 and 3: it hands off a small window of messages ahead of
+// the deliveries and records the outcomes that gathered meanwhile, all in one commit.
+type settler struct {
+	s        *Scheduler
+	draw     *rand.Rand
+	window   int
+	inWindow int             // handed off and not yet recorded
+	waiting  []composed      // to be handed off
+	gathered []delivered     // to be recorded
+	ready    chan composed   // nil once closed
+	outcomes chan delivered  // nil once closed
+	signal   <-chan struct{} // nil once seen
+	failing  time.Time       // since when commits fail; zero: they succeed
+	closed   bool            // nothing more will be handed off
+	said     string
+}
+
+// settleAll runs until every claim that this process won is either recorded or given back.
+func (s *Scheduler) settleAll(ctx context.Context) {
+	w := &settler{
+		s:        s,
+		draw:     rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())),
+		window:   windowPerWorker * s.cfg.Workers,
+		ready:    s.ready,
+		outcomes: s.outcomes,
+		signal:   ctx.Done(),
+	}
+	// The context of the commits outlives the signal: an outcome that is known is recorded.
+	commits := context.WithoutCancel(ctx)
+	for w.gather() {
+		w.giveBack()
+		w.commit(commits)
+	}
+}
+
+// gather waits for something to do and takes what has come meanwhile, without waiting for more.
+// It is false when all is done.
+func (w *settler) gather() bool {
+	for len(w.waiting) == 0 && len(w.gathered) == 0 {
+		if w.ready == nil && !w.closed {
+			w.closed = true
+			close(w.s.handed)
+		}
+		if w.outcomes == nil {
+			return false
+		}
+		select {
+		case c, ok := <-w.readyIfRoom():
+			w.gotReady(c, ok)
+		case d, ok := <-w.outcomes:
+			w.gotOutcome(d, ok)
+		case <-w.signal:
+			w.signal = nil
+		}
+	}
+	for {
+		select {
+		case c, ok := <-w.readyIfRoom():
+			w.gotReady(c, ok)
+		case d, ok := <-w.outcomes:
+			w.gotOutcome(d, ok)
+		case <-w.signal:
+			w.signal = nil
+		default:
+			return true
+		}
+	}
+}
+
+// readyIfRoom is the channel of composed messages while the window has room for one, else nil.
+// After the signal there is always room: nothing is handed off any more, all is given back.
+func (w *settler) readyIfRoom() chan composed {
+	if w.signal != nil && w.inWindow+len(w.waiting) >= w.window {
+		return nil
+	}
+	return w.ready
+}
+
+func (w *settler) gotReady(c composed, ok bool) {
+	if ok {
+		w.waiting = append(w.waiting, c)
+		return
+	}
+	w.ready = nil
+}
+
+func (w *settler) gotOutcome(d delivered, ok bool) {
+	if ok {
+		w.gathered = append(w.gathered, d)
+		return
+	}
+	w.outcomes = nil
+}
+
+// giveBack returns what is not handed off when it cannot be sent: the daemon stops, or the relay
+// is unwell. No attempt is burnt.
+func (w *settler) giveBack() {
+	reason := ReasonShutdown
+	if w.signal != nil {
+		if w.s.gate.isOpen() {
+			return
+		}
+		reason = ReasonRelayRefused
+	}
+	for _, c := range w.waiting {
+		w.gathered = append(w.gathered, delivered{task: c.task, outcome: Outcome{State: StateDeferred, Reason: reason}})
+	}
+	w.waiting = nil
+}
+
+// commit makes one commit of everything at hand and tries it again until it succeeds: both halves
+// are safe to repeat. What was handed off goes on to the deliveries.
+func (w *settler) commit(ctx context.Context) {
+	batch := Batch{Lease: w.s.cfg.Lease}
+	for _, d := range w.gathered {
+		batch.Settlements = append(batch.Settlements, w.s.settlement(d, w.draw))
+	}
+	for _, c := range w.waiting {
+		batch.HandOffs = append(batch.HandOffs, HandOff{
+			ClaimID: c.task.ClaimID, RequestID: c.task.Request.ID, LinkCreatedAt: c.task.Link.CreatedAt,
+			Slot: c.task.Slot.Name, Recipient: c.task.Request.RecipientEmail, MessageID: c.message.MessageID,
+		})
+	}
+	settleCtx, cancel := context.WithTimeout(ctx, settleTimeout)
+	results, err := w.s.cfg.Store.Settle(settleCtx, batch)
+	cancel()
+	if err != nil {
+		w.failed(err)
+		return
+	}
+	if !w.failing.IsZero() {
+		w.failing, w.said = time.Time{}, ""
+		w.s.log.Info("outcomes are recorded again")
+	}
+	w.recorded()
+	w.handedOff(results)
+}
+
+// failed keeps everything for the next try. The same failure is logged once. A stopping daemon
+// whose database does not come back gives up: what it does not record becomes unknown by the lease.
+func (w *settler) failed(err error) {
+	if err.Error() != w.said {
+		w.said = err.Error()
+		w.s.log.Error("outcomes cannot be recorded now; they are kept", "err", err)
+	}
+	if w.failing.IsZero() {
+		w.failing = time.Now()
+	}
+	if w.signal == nil && time.Since(w.failing) > settleForAtMost {
+		w.s.log.Error("outcomes are not recorded: they will be unknown", "count", len(w.gathered), "err", err)
+		w.recorded()
+		return
+	}
+	time.Sleep(settlePause)
+}
+
+// recorded forgets the claims whose end is in the ledger.
+func (w *settler) recorded() {
+	for _, d := range w.gathered {
+		w.s.flights.remove(d.task.ClaimID)
+		if d.handedOff {
+			w.inWindow--
+		}
+		if d.handedOff || d.outcome.State == StateFailed {
+			w.s.metrics.sends.WithLabelValues(string(d.outcome.State)).Inc()
+		}
+	}
+	w.gathered = w.gathered[:0]
+}
+
+func (w *settler) handedOff(results []HandOffResult) {
+	verdicts := make(map[ClaimID]Reason, len(results))
+	for _, r := range results {
+		verdicts[r.ClaimID] = r.Reason
+	}
+	for _, c := range w.waiting {
+		reason, ours := verdicts[c.task.ClaimID]
+		switch {
+		case !ours: // the lease was lost, and whoever has it now goes on from there
+			w.s.flights.remove(c.task.ClaimID)
+		case reason == "":
+			w.inWindow++
+			w.s.handed <- c
+		default:
+			w.s.flights.remove(c.task.ClaimID)
+			w.s.noteRefusal(c.task, reason)
+		}
+	}
+	w.waiting = w.waiting[:0]
+}
+
+// noteRefusal counts a reminder that the hand-off did not let go.
+func (s *Scheduler) noteRefusal(task Task, reason Reason) {
+	state := StateSkipped
+	if slices.Contains(SkipReasons(), reason) {
+		s.metrics.skipped.WithLabelValues(string(reason)).Inc()
+	} else {
+		state = StateDeferred
+	}
+	s.log.Info("not handed off", "request_id", task.Request.ID, "slot", task.Slot.Name,
+		"link_created_at", task.Link.CreatedAt, "attempt", task.Attempt, "outcome", state, "reason", reason)
+}
