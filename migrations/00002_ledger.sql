@@ -151,12 +151,14 @@ COMMENT ON COLUMN nudged.events.detail IS 'The particulars, such as the outcome 
 COMMENT ON COLUMN nudged.events.why IS 'The reason given.';
 
 CREATE TABLE nudged.installation (
-    singleton   boolean PRIMARY KEY DEFAULT true CONSTRAINT installation_singleton CHECK (singleton),
-    environment text NOT NULL,
-    adopted_at  timestamptz NOT NULL DEFAULT now()
+    singleton    boolean PRIMARY KEY DEFAULT true CONSTRAINT installation_singleton CHECK (singleton),
+    environment  text NOT NULL,
+    adopted_at   timestamptz NOT NULL DEFAULT now(),
+    planned_with text
 );
 
 COMMENT ON TABLE nudged.installation IS 'One row: which environment this database belongs to, and since when nudged serves it.';
 COMMENT ON COLUMN nudged.installation.singleton IS 'Always true: there is one row.';
 COMMENT ON COLUMN nudged.installation.environment IS 'The configuration''s environment when it was adopted.';
 COMMENT ON COLUMN nudged.installation.adopted_at IS 'Slots due before are not sent, unless within limits.max_lateness.';
+COMMENT ON COLUMN nudged.installation.planned_with IS 'Fingerprint of the configuration and zone data that the wakes were last planned with.';

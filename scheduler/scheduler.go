@@ -19,7 +19,8 @@ type Config struct {
 	Mailer     Mailer
 	Policy     *Policy
 	Worker     string        // name of this replica, for people to read in the ledger
-	Every      string        // a schedule of robfig/cron: "@every 30s" or five fields, in UTC
+	Every      time.Duration // between two passes; 0 where Cron is set
+	Cron       string        // when to pass: five fields, in UTC
 	StallAfter time.Duration // Healthy fails when no pass ended well for so long
 	Batch      int           // requests looked at in one pass, and claims waiting, at most
 	Lease      time.Duration
@@ -134,7 +135,7 @@ func (s *Scheduler) poke() {
 // conversations end and records their outcomes. It returns an error only when it could not start.
 func (s *Scheduler) Run(ctx context.Context) error {
 	s.started.Store(time.Now().UnixNano())
-	ticker, err := startTicker(s.cfg.Every, s.poke, s.log)
+	ticker, err := startTicker(s.cfg, s.poke)
 	if err != nil {
 		return err
 	}

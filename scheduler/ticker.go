@@ -14,12 +14,11 @@ import (
 // The runner computes its sleeps from the wall clock, so a clock that steps back would stall it
 // by the size of the step: a watchdog on the monotonic clock adds the entry anew.
 type ticker struct {
-	cron *cron.Cron
-	spec string
-	job  func()
+	cron     *cron.Cron
+	schedule cron.Schedule
+	job      func()
 
-	mu    sync.Mutex
-	entry cron.EntryID
+	entry cron.EntryID // owned by startTicker, then by watch
 
 	done chan struct{}
 	wg   sync.WaitGroup
@@ -30,36 +29,44 @@ const (
 	stepBack   = time.Second
 )
 
-func startTicker(spec string, job func(), log *slog.Logger) (*ticker, error) {
-	logger := cronLogger{log}
+func startTicker(cfg Config, job func()) (*ticker, error) {
+	var schedule cron.Schedule = every(cfg.Every)
+	if cfg.Cron != "" {
+		var err error
+		if schedule, err = cron.ParseStandard(cfg.Cron); err != nil {
+			return nil, fmt.Errorf("read the schedule %q: %w", cfg.Cron, err)
+		}
+	} else if cfg.Every <= 0 {
+		return nil, fmt.Errorf("read the schedule: the interval %s is not positive", cfg.Every)
+	}
+	logger := cronLogger{cfg.Logger}
 	t := &ticker{
 		// Skip outside Recover: the other order disables a job for ever after its first panic.
 		cron: cron.New(cron.WithLocation(time.UTC), cron.WithLogger(logger),
 			cron.WithChain(cron.SkipIfStillRunning(logger), cron.Recover(logger))),
-		spec: spec,
-		job:  job,
-		done: make(chan struct{}),
+		schedule: schedule,
+		job:      job,
+		done:     make(chan struct{}),
 	}
-	if err := t.add(); err != nil {
-		return nil, err
-	}
+	t.add()
 	t.cron.Start()
 	t.wg.Go(t.watch)
 	return t, nil
 }
 
-func (t *ticker) add() error {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	id, err := t.cron.AddFunc(t.spec, t.job)
-	if err != nil {
-		return fmt.Errorf("read the schedule %q: %w", t.spec, err)
+// every is a schedule of equal steps. cron's own knows whole seconds only.
+type every time.Duration
+
+// Next implements cron.Schedule.
+func (e every) Next(t time.Time) time.Time { return t.Add(time.Duration(e)) }
+
+// add replaces the entry by a new one, which sleeps by the clock as it is now.
+func (t *ticker) add() {
+	old := t.entry
+	t.entry = t.cron.Schedule(t.schedule, cron.FuncJob(t.job))
+	if old != 0 {
+		t.cron.Remove(old)
 	}
-	if t.entry != 0 {
-		t.cron.Remove(t.entry)
-	}
-	t.entry = id
-	return nil
 }
 
 // watch adds the entry anew whenever the wall clock fell behind the monotonic one.
@@ -76,10 +83,8 @@ func (t *ticker) watch() {
 		now := time.Now()
 		wall := now.Round(0).Sub(last.Round(0)) // Round strips the monotonic reading
 		if wall < now.Sub(last)-stepBack {
-			// The spec was accepted once, so it is accepted again.
-			if t.add() == nil {
-				t.job()
-			}
+			t.add()
+			t.job()
 		}
 		last = now
 	}

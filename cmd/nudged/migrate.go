@@ -1,0 +1,46 @@
+package main
+
+import (
+	"fmt"
+	"text/tabwriter"
+
+	"nudged/internal/config"
+	"nudged/migrations"
+)
+
+type migrateCommand struct {
+	Status bool   `name:"status" help:"List the migrations instead of applying them."`
+	Output string `name:"output" enum:"table,json" default:"table" help:"table or json."`
+}
+
+// Run implements the subcommand.
+func (c *migrateCommand) Run(g *globals) error {
+	cfg, err := g.load(config.NeedDatabase)
+	if err != nil {
+		return err
+	}
+	work := migrations.Up
+	if c.Status {
+		work = migrations.Status
+	}
+	list, err := work(g.ctx, cfg.Database.URL.Reveal())
+	if err != nil {
+		return err
+	}
+	if c.Output == "json" {
+		return printJSON(g.stdout, list)
+	}
+	if len(list) == 0 {
+		_, err := fmt.Fprintln(g.stdout, "the schema is up to date")
+		return err
+	}
+	table := tabwriter.NewWriter(g.stdout, 0, 0, 2, ' ', 0)
+	for _, m := range list {
+		applied := "pending"
+		if !m.AppliedAt.IsZero() {
+			applied = "applied " + m.AppliedAt.Format("2006-01-02 15:04:05Z")
+		}
+		fmt.Fprintf(table, "%s\t%s\n", m.Name, applied)
+	}
+	return table.Flush()
+}

@@ -1,0 +1,285 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/signal"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"nudged/cadence"
+	"nudged/internal/config"
+	"nudged/internal/postgres"
+	"nudged/internal/web"
+	"nudged/migrations"
+	"nudged/scheduler"
+)
+
+type runCommand struct {
+	Listen    []string `name:"web.listen-address" env:"NUDGED_WEB_LISTEN_ADDRESS" default:"127.0.0.1:9847" help:"Address of metrics and health; repeatable."`
+	WebConfig string   `name:"web.config.file" env:"NUDGED_WEB_CONFIG_FILE" placeholder:"FILE" help:"TLS and basic authentication of the web port."`
+	Dev       bool     `name:"dev" env:"NUDGED_DEV" help:"Start a private PostgreSQL and a local inbox with sample requests."`
+	DevDir    string   `name:"dev.dir" env:"NUDGED_DEV_DIR" placeholder:"DIR" help:"Folder that --dev keeps its data in."`
+}
+
+// Run implements the subcommand.
+func (c *runCommand) Run(g *globals) error {
+	if c.Dev {
+		return c.runDev(g)
+	}
+	cfg, err := g.load(config.NeedDatabase, config.NeedMail)
+	if err != nil {
+		return err
+	}
+	d, err := newDaemon(c, g, cfg)
+	if err != nil {
+		return err
+	}
+	return d.run(g.ctx)
+}
+
+// daemon is everything that `nudged run` consists of.
+type daemon struct {
+	log     *slog.Logger
+	flags   *commonFlags
+	cfg     atomic.Pointer[config.Config]
+	store   *postgres.Store
+	gauges  *postgres.Gauges
+	loop    *scheduler.Scheduler
+	web     *web.Server
+	reloads *web.ReloadMetrics
+	closers []func()
+	replan  chan struct{}
+}
+
+// newDaemon builds every part. It connects to nothing: the daemon may start before its database
+// and its relay.
+func newDaemon(c *runCommand, g *globals, cfg *config.Config) (_ *daemon, err error) {
+	d := &daemon{log: g.logger(), flags: g.flags, replan: make(chan struct{}, 1)}
+	d.cfg.Store(cfg)
+	defer func() {
+		if err != nil {
+			d.close()
+		}
+	}()
+	registry := prometheus.NewRegistry()
+	build := buildInfo()
+	if err := web.RegisterBuild(registry, web.Build{Version: build.Version, Revision: build.Revision}); err != nil {
+		return nil, err
+	}
+	if d.reloads, err = web.NewReloadMetrics(registry); err != nil {
+		return nil, err
+	}
+	d.reloads.Success()
+	if d.store, err = postgres.Open(g.ctx, postgres.Config{URL: cfg.Database.URL.Reveal()}); err != nil {
+		return nil, err
+	}
+	d.closers = append(d.closers, d.store.Close)
+	if d.gauges, err = postgres.NewGauges(d.store, registry, d.log); err != nil {
+		return nil, err
+	}
+	mail, err := newMailer(cfg, registry, d.log)
+	if err != nil {
+		return nil, err
+	}
+	d.closers = append(d.closers, func() { mail.Close() })
+	if d.loop, err = scheduler.New(scheduler.Config{
+		Store: d.store, Mailer: mail, Policy: policyOf(cfg), Worker: workerName(),
+		Every: cfg.Poll.Every, Cron: cfg.Poll.Cron, StallAfter: stallAfter(cfg.Poll.Every),
+		Batch: cfg.Poll.Batch, Lease: cfg.Poll.Lease, Workers: cfg.SMTP.Connections, Rate: cfg.SMTP.Rate,
+		Registerer: registry, Logger: d.log,
+	}); err != nil {
+		return nil, err
+	}
+	d.web, err = web.New(web.Config{
+		Registry: registry, ListenAddresses: c.Listen, WebConfigFile: c.WebConfig,
+		Healthy: d.loop.Healthy, Ready: d.ready, Reload: d.reload, Logger: d.log,
+		Build: web.Build{Version: build.Version, Revision: build.Revision},
+	})
+	return d, err
+}
+
+// stallAfter is how long passes may fail before the process is called unhealthy.
+func stallAfter(every time.Duration) time.Duration {
+	const least = 5 * time.Minute
+	return max(least, 10*every)
+}
+
+// workerName tells people which replica claimed a row.
+func workerName() string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown-host"
+	}
+	return fmt.Sprintf("%s/%d", host, os.Getpid())
+}
+
+func (d *daemon) close() {
+	for i := len(d.closers) - 1; i >= 0; i-- {
+		d.closers[i]()
+	}
+}
+
+// run works until ctx ends and everything that was handed off is recorded.
+func (d *daemon) run(ctx context.Context) error {
+	defer d.close()
+	cfg := d.cfg.Load()
+	schema, err := migrations.Latest()
+	if err != nil {
+		return err
+	}
+	build := buildInfo()
+	d.log.Info("nudged starts", "version", build.Version, "revision", build.Revision, "schema", schema,
+		"config", cfg.Hash, "environment", cfg.Environment, "tzdata", zoneData(), "cadences", names(cfg.Cadences))
+
+	// The web port outlives the loop, so that the last outcomes can be scraped while it stops.
+	webCtx, stopWeb := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopWeb()
+	webDone := make(chan error, 1)
+	go func() { webDone <- d.web.Run(webCtx) }()
+
+	loopCtx, stopLoop := context.WithCancel(ctx)
+	defer stopLoop()
+	loopDone := make(chan error, 1)
+	go func() { loopDone <- d.work(loopCtx) }()
+
+	select {
+	case err = <-loopDone:
+		stopWeb()
+		return errors.Join(err, <-webDone)
+	case err = <-webDone: // it could not listen: nothing is sent by a daemon that nobody can watch
+		stopLoop()
+		return errors.Join(err, <-loopDone)
+	}
+}
+
+// work waits for a database that fits and then runs the loop and what accompanies it.
+func (d *daemon) work(ctx context.Context) error {
+	if err := d.waitForDatabase(ctx); err != nil || ctx.Err() != nil {
+		return err
+	}
+	var aside sync.WaitGroup
+	defer aside.Wait()
+	asideCtx, stop := context.WithCancel(ctx)
+	defer stop()
+	aside.Go(func() { d.gauges.Run(asideCtx) })
+	aside.Go(func() { d.replans(asideCtx) })
+	aside.Go(func() { d.reloadOnSignal(asideCtx) })
+	return d.loop.Run(ctx)
+}
+
+const databaseRetry = time.Second
+
+// waitForDatabase returns when the schema fits and the environment is this one. A schema that does
+// not fit is an error; a database that is away or belongs elsewhere is waited for.
+func (d *daemon) waitForDatabase(ctx context.Context) error {
+	for said := ""; ; {
+		err := d.store.CheckSchema(ctx)
+		if _, misfit := errors.AsType[*migrations.VersionError](err); misfit {
+			return err
+		}
+		if err == nil {
+			err = d.store.Adopt(ctx, d.cfg.Load().Environment)
+		}
+		if err == nil || ctx.Err() != nil {
+			return nil
+		}
+		if err.Error() != said {
+			said = err.Error()
+			d.log.Error("nothing is sent yet", "err", err)
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(databaseRetry):
+		}
+	}
+}
+
+// ready is what /-/ready reports.
+func (d *daemon) ready() error {
+	if err := d.loop.Ready(); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	defer cancel()
+	return d.store.CheckSchema(ctx)
+}
+
+// replans makes open requests be planned anew when the configuration or the zone data is another
+// one than the wakes in the database were planned with: at the start and after a reload.
+func (d *daemon) replans(ctx context.Context) {
+	for {
+		changed, err := d.store.Replan(ctx, d.cfg.Load().Hash+" "+zoneData())
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err != nil:
+			d.log.Error("requests are not planned anew yet", "err", err)
+			select {
+			case <-ctx.Done():
+				return
+			case <-time.After(databaseRetry):
+				continue
+			}
+		case changed:
+			d.log.Info("open requests are planned anew with this configuration")
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-d.replan:
+		}
+	}
+}
+
+// reload puts the configuration file in place as it is now. A bad one changes nothing.
+func (d *daemon) reload(context.Context) error {
+	cfg, err := config.Load(d.flags.ConfigFile, config.Overrides{DatabaseURL: d.flags.DatabaseURL})
+	if err == nil {
+		err = cfg.Require(config.NeedDatabase, config.NeedMail)
+	}
+	if err != nil {
+		d.reloads.Failure()
+		d.log.Error("the configuration is not reloaded, the one before stays in force", "err", err)
+		return err
+	}
+	d.cfg.Store(cfg)
+	d.loop.SetPolicy(policyOf(cfg))
+	d.reloads.Success()
+	select {
+	case d.replan <- struct{}{}:
+	default:
+	}
+	d.log.Info("the configuration is reloaded", "config", cfg.Hash, "cadences", names(cfg.Cadences))
+	return nil
+}
+
+func (d *daemon) reloadOnSignal(ctx context.Context) {
+	hangups := make(chan os.Signal, 1)
+	signal.Notify(hangups, syscall.SIGHUP)
+	defer signal.Stop(hangups)
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-hangups:
+			_ = d.reload(ctx) // it has logged what is wrong
+		}
+	}
+}
+
+func names(cadences map[string]*cadence.Cadence) []string {
+	list := make([]string, 0, len(cadences))
+	for name := range cadences {
+		list = append(list, name)
+	}
+	return list
+}

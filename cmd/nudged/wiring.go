@@ -1,0 +1,88 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"nudged/internal/config"
+	"nudged/internal/postgres"
+	"nudged/mailer"
+	"nudged/scheduler"
+)
+
+func (g *globals) logger() *slog.Logger {
+	var level slog.Level
+	_ = level.UnmarshalText([]byte(g.flags.LogLevel)) // kong let only known names through
+	options := &slog.HandlerOptions{Level: level}
+	if g.flags.LogFormat == "json" {
+		return slog.New(slog.NewJSONHandler(g.stderr, options))
+	}
+	return slog.New(slog.NewTextHandler(g.stderr, options))
+}
+
+// load reads the configuration file and checks that what the command needs is there.
+func (g *globals) load(needs ...config.Need) (*config.Config, error) {
+	cfg, err := config.Load(g.flags.ConfigFile, config.Overrides{DatabaseURL: g.flags.DatabaseURL})
+	if err != nil {
+		return nil, err
+	}
+	if err := cfg.Require(needs...); err != nil {
+		return nil, err
+	}
+	return cfg, nil
+}
+
+// openStore opens the database for a command that reads or writes facts.
+func openStore(ctx context.Context, cfg *config.Config) (*postgres.Store, error) {
+	store, err := postgres.Open(ctx, postgres.Config{URL: cfg.Database.URL.Reveal()})
+	if err != nil {
+		return nil, err
+	}
+	if err := store.CheckSchema(ctx); err != nil {
+		store.Close()
+		return nil, err
+	}
+	return store, nil
+}
+
+func policyOf(cfg *config.Config) *scheduler.Policy {
+	return &scheduler.Policy{
+		Cadences:       cfg.Cadences,
+		DefaultCadence: cfg.Defaults.Cadence,
+		DefaultZone:    cfg.Defaults.TimeZone,
+		Limits: scheduler.Limits{
+			MaxLateness: cfg.Limits.MaxLateness,
+			MinGap:      cfg.Limits.MinGap,
+			RetryFor:    cfg.Limits.RetryFor,
+			Backoff:     scheduler.Backoff{Initial: cfg.Limits.RetryBackoff.Initial, Max: cfg.Limits.RetryBackoff.Max},
+			Retention:   cfg.Retention,
+		},
+		Allowed: cfg.AllowRecipient,
+	}
+}
+
+func newMailer(cfg *config.Config, reg prometheus.Registerer, log *slog.Logger) (*mailer.Mailer, error) {
+	var templates fs.FS
+	if cfg.Mail.Templates != "" {
+		templates = os.DirFS(cfg.Mail.Templates)
+	}
+	m, err := mailer.New(mailer.Config{
+		Host: cfg.SMTP.Host, Port: cfg.SMTP.Port, TLS: mailer.TLSMode(cfg.SMTP.TLS),
+		TLSConfig: &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: cfg.SMTP.RootCAs},
+		Username:  cfg.SMTP.Username, Password: cfg.SMTP.Password.Reveal(),
+		DialTimeout: cfg.SMTP.DialTimeout, CommandTimeout: cfg.SMTP.CommandTimeout, ReplyTimeout: cfg.SMTP.ReplyTimeout,
+		From: cfg.Mail.From, BounceAddress: cfg.Mail.BounceAddress, MessageIDDomain: cfg.Mail.MessageIDDomain,
+		Unsubscribe: cfg.Mail.Unsubscribe, IdempotencyHeader: cfg.SMTP.IdempotencyHeader,
+		Locale: cfg.Defaults.Locale, Templates: templates, Registerer: reg, Logger: log,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("set up the mailer: %w", err)
+	}
+	return m, nil
+}

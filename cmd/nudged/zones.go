@@ -1,0 +1,38 @@
+package main
+
+import (
+	"bufio"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+)
+
+// zoneData names the zone data in force: what $ZONEINFO or the system has wins over the embedded
+// copy, whose version is that of the Go release that built the binary.
+func zoneData() string {
+	if path := os.Getenv("ZONEINFO"); path != "" {
+		return "from ZONEINFO=" + path
+	}
+	for _, dir := range []string{"/usr/share/zoneinfo", "/usr/share/lib/zoneinfo", "/usr/lib/locale/TZ", "/etc/zoneinfo"} {
+		if _, err := os.Stat(filepath.Join(dir, "Europe", "Paris")); err == nil {
+			return strings.TrimSpace(systemZoneVersion(dir) + " in " + dir)
+		}
+	}
+	return "embedded in " + runtime.Version()
+}
+
+// systemZoneVersion reads the version that tzdata packages leave beside the zones; empty where
+// there is none.
+func systemZoneVersion(dir string) string {
+	file, err := os.Open(filepath.Join(dir, "tzdata.zi"))
+	if err != nil {
+		return ""
+	}
+	defer file.Close()
+	line, err := bufio.NewReader(file).ReadString('\n')
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(strings.TrimPrefix(line, "# version "))
+}

@@ -1,0 +1,175 @@
+package config
+
+import (
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/hex"
+	"net/mail"
+	"path/filepath"
+	"time"
+
+	"nudged/cadence"
+)
+
+// Config is a whole configuration, checked. It is not changed after loading: a reload makes a new one.
+type Config struct {
+	File        string // as it was named to Load; empty: there is none
+	Hash        string // 12 hex digits over the files read, secrets excepted: equal files, equal hash
+	Environment string
+	Database    Database
+	Poll        Poll
+	SMTP        SMTP
+	Mail        Mail
+	Defaults    Defaults
+	Limits      Limits
+	Retention   time.Duration
+	Cadences    map[string]*cadence.Cadence // holds at least Defaults.Cadence
+
+	places places
+}
+
+// Database says where the ledger is.
+type Database struct {
+	URL Secret // postgres://… or keywords (host=… dbname=…); empty: not configured
+}
+
+// Poll says how often and how much the loop takes.
+type Poll struct {
+	Tick
+	Batch int           // schedules looked at in one pass, at most
+	Lease time.Duration // how long a claim is held without renewal
+}
+
+// TLS says how a connection to the relay is protected.
+type TLS string
+
+// The protections of a connection to the relay.
+const (
+	TLSMandatory     TLS = "mandatory"     // STARTTLS, or nothing is sent
+	TLSOpportunistic TLS = "opportunistic" // STARTTLS where the relay offers it
+	TLSImplicit      TLS = "implicit"      // TLS from the first byte (RFC 8314 section 3)
+	TLSNone          TLS = "none"
+)
+
+// SMTP says how to talk to the relay.
+type SMTP struct {
+	Host              string // name or address, without port; empty: not configured
+	Port              int
+	TLS               TLS
+	RootCAs           *x509.CertPool // from smtp.ca_file; nil: those of the system
+	Username          string         // empty: no authentication
+	Password          Secret
+	Connections       int
+	Rate              float64 // messages a second over all connections; 0: no limit
+	DialTimeout       time.Duration
+	CommandTimeout    time.Duration
+	ReplyTimeout      time.Duration // for the answer after the final dot
+	IdempotencyHeader string        // name of a header field; empty: none
+	IdempotencyWindow time.Duration // how long the relay remembers the key
+}
+
+// Mail says what every mail has in common.
+type Mail struct {
+	From            mail.Address // Address empty: not configured
+	BounceAddress   string       // envelope sender; empty: the address of From
+	MessageIDDomain string       // A-labels; empty only where From is
+	Unsubscribe     string       // https: or mailto: URL, printable ASCII; empty: none
+	Templates       string       // folder; empty: the built-in ones
+	Recipients      Recipients   // who may be mailed
+}
+
+// Defaults are for requests that do not say it themselves.
+type Defaults struct {
+	Cadence  string
+	TimeZone *time.Location
+	Locale   string // BCP 47
+}
+
+// Limits bound what is sent and when.
+type Limits struct {
+	MaxLateness  time.Duration
+	MinGap       time.Duration
+	RetryFor     time.Duration
+	RetryBackoff Backoff
+}
+
+// Backoff is the wait between tries: Initial after the first, growing up to Max.
+type Backoff struct {
+	Initial, Max time.Duration
+}
+
+// Overrides are settings that a flag or the environment gives. They win over the file.
+type Overrides struct {
+	DatabaseURL string
+}
+
+// Load reads and checks a configuration file. An empty path means that there is no file: the
+// result is that of Default, with the overrides. The error is Mistakes.
+func Load(path string, o Overrides) (*Config, error) {
+	if path == "" {
+		return Parse("", nil, o)
+	}
+	data, err := readFile(path)
+	if err != nil {
+		return nil, Mistakes{{File: path, Reason: err.Error()}}
+	}
+	return Parse(path, data, o)
+}
+
+// Parse checks the text of a configuration file. The name stands in the mistakes, and its folder
+// is where relative file names start. The error is Mistakes.
+func Parse(name string, data []byte, o Overrides) (*Config, error) {
+	r := &reader{places: places{file: name, of: map[string]place{}}, dir: filepath.Dir(name), sum: sha256.New()}
+	r.sum.Write(data)
+	c := standard()
+	c.File = name
+	root := r.section("", r.root(data))
+	r.decode(root, c, o)
+	root.finish()
+	r.rules(c)
+	if r.mistakes.sort(name); len(r.mistakes) > 0 {
+		return nil, r.mistakes
+	}
+	c.Hash = hex.EncodeToString(r.sum.Sum(nil))[:12]
+	c.places = r.places
+	return c, nil
+}
+
+// Default returns the configuration that holds where there is no file.
+func Default() *Config {
+	c, err := Parse("", nil, Overrides{})
+	if err != nil {
+		panic(err) // a programming error: the standard values do not fit their own rules
+	}
+	return c
+}
+
+// Need is something that some commands cannot do without.
+type Need string
+
+// What a command may need beyond a valid configuration.
+const (
+	NeedDatabase Need = "database"
+	NeedMail     Need = "mail"
+)
+
+// Require checks that what a command needs is configured. The error is Mistakes.
+func (c *Config) Require(needs ...Need) error {
+	var missing Mistakes
+	want := func(key string, empty bool, reason string) {
+		if empty {
+			at := c.places.find(key)
+			missing = append(missing, Mistake{File: at.file, Line: at.line, Key: key, Reason: reason, Got: quote("")})
+		}
+	}
+	for _, need := range needs {
+		switch need {
+		case NeedDatabase:
+			want("database.url", c.Database.URL.Empty(), "needed here: set it, database.url_file, --database.url or NUDGED_DATABASE_URL")
+		case NeedMail:
+			want("smtp.host", c.SMTP.Host == "", "needed here: want the name of the relay")
+			want("mail.from", c.Mail.From.Address == "", "needed here: want the address that mail comes from")
+		}
+	}
+	return missing.err()
+}

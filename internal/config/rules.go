@@ -1,0 +1,53 @@
+package config
+
+import (
+	"maps"
+	"net/netip"
+	"slices"
+	"strings"
+)
+
+// rules checks what no single value shows. A rule about a value that is wrong by itself is left out.
+func (r *reader) rules(c *Config) {
+	r.smtpRules(c)
+	r.mailRules(c)
+	if names := slices.Sorted(maps.Keys(c.Cadences)); len(names) > 0 && !slices.Contains(names, c.Defaults.Cadence) && !r.wrong("defaults.cadence") {
+		r.mistake("defaults.cadence", "no such cadence, want one of "+strings.Join(names, ", "), c.Defaults.Cadence)
+	}
+	if b := c.Limits.RetryBackoff; b.Initial > b.Max && !r.wrong("limits.retry_backoff") {
+		r.mistake("limits.retry_backoff.initial", "longer than limits.retry_backoff.max, which is "+b.Max.String(), b.Initial.String())
+	}
+}
+
+func (r *reader) smtpRules(c *Config) {
+	s := c.SMTP
+	switch {
+	case r.wrong("smtp.username") || r.wrong("smtp.password_file"):
+	case s.Username != "" && s.Password.Empty():
+		r.mistake("smtp.password_file", "needed with smtp.username, want the name of a file", "")
+	case s.Username == "" && !s.Password.Empty():
+		r.mistake("smtp.username", "needed with smtp.password_file", "")
+	}
+	if s.TLS == TLSNone && s.Username != "" && !loopback(s.Host) && !r.wrong("smtp.host") {
+		r.mistake("smtp.tls", "with smtp.username the password would travel in the clear, want mandatory or implicit, or a smtp.host on loopback", string(s.TLS))
+	}
+}
+
+// loopback reports whether what is sent to a host stays on this machine.
+func loopback(host string) bool {
+	addr, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && addr.IsLoopback()
+}
+
+// mailRules derives the domain of the Message-ID, which must not change from mail to mail.
+func (r *reader) mailRules(c *Config) {
+	m := &c.Mail
+	if m.MessageIDDomain != "" || m.From.Address == "" || r.wrong("mail.message_id_domain") {
+		return
+	}
+	ascii, err := domain(domainOf(m.From.Address))
+	if err != nil {
+		r.mistake("mail.message_id_domain", "needed where mail.from has no domain name, want a domain name", "")
+	}
+	m.MessageIDDomain = ascii
+}

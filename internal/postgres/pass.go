@@ -1,0 +1,250 @@
+package postgres
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
+
+	"nudged/scheduler"
+)
+
+// RunPass recovers, takes, plans and claims in one short transaction.
+func (s *Store) RunPass(ctx context.Context, p scheduler.Pass) (scheduler.PassResult, error) {
+	var result scheduler.PassResult
+	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+		result = scheduler.PassResult{Skipped: map[scheduler.Reason]int{}}
+		ids, err := take(ctx, tx, p, &result)
+		if err != nil || len(ids) == 0 {
+			return err
+		}
+		inputs, err := readInputs(ctx, tx, ids)
+		if err != nil {
+			return err
+		}
+		w := newWrites(p)
+		for _, in := range inputs {
+			if err := w.add(in, p.Plan(in)); err != nil {
+				return err
+			}
+		}
+		return w.send(ctx, tx, &result)
+	})
+	if err != nil {
+		return scheduler.PassResult{}, fmt.Errorf("run a pass: %w", err)
+	}
+	return result, nil
+}
+
+// take settles lost claims, then locks the schedules to look at and returns their request ids.
+func take(ctx context.Context, tx pgx.Tx, p scheduler.Pass, result *scheduler.PassResult) ([]string, error) {
+	var ids []string
+	batch := &pgx.Batch{}
+	batch.Queue("SELECT now()").QueryRow(func(row pgx.Row) error { return row.Scan(&result.Now) })
+	batch.Queue(recoverSQL).QueryRow(func(row pgx.Row) error {
+		return row.Scan(&result.LeaseLost, &result.Unknown)
+	})
+	batch.Queue(takeSQL, p.Fresh, p.Due).Query(func(rows pgx.Rows) error {
+		var id string
+		var fresh bool
+		_, err := pgx.ForEachRow(rows, []any{&id, &fresh}, func() error {
+			ids = append(ids, id)
+			if fresh {
+				result.Fresh++
+			} else {
+				result.Due++
+			}
+			return nil
+		})
+		return err
+	})
+	if err := tx.SendBatch(ctx, batch).Close(); err != nil {
+		return nil, fmt.Errorf("take schedules: %w", err)
+	}
+	return ids, nil
+}
+
+// writes gathers what the plans of one pass decided, column by column.
+type writes struct {
+	pass  scheduler.Pass
+	tasks map[scheduler.ClaimID]*scheduler.Task
+	order []scheduler.ClaimID // claims in the order they were taken
+
+	fresh struct { // new rows: claims and skips
+		request, slot, state []string
+		link, due            []time.Time
+		reason               []pgtype.Text
+		claim                []pgtype.UUID
+	}
+	retried struct { // deferred rows claimed again
+		request, slot   []string
+		link            []time.Time
+		attempt         []int32
+		claim, previous []pgtype.UUID
+	}
+	ended struct { // deferred rows that are over
+		request, slot, state, reason []string
+		link                         []time.Time
+	}
+	wakes struct {
+		request []string
+		at      []pgtype.Timestamptz
+		problem []pgtype.Text
+	}
+	gone []string
+}
+
+func newWrites(p scheduler.Pass) *writes {
+	return &writes{pass: p, tasks: map[scheduler.ClaimID]*scheduler.Task{}}
+}
+
+func (w *writes) add(in scheduler.Input, d scheduler.Decision) error {
+	for _, v := range d.Verdicts {
+		if v.Existing {
+			e := &w.ended
+			e.request, e.link, e.slot = append(e.request, in.RequestID), append(e.link, v.LinkCreatedAt), append(e.slot, v.Slot.Name)
+			e.state, e.reason = append(e.state, string(v.State)), append(e.reason, string(v.Reason))
+		} else {
+			w.insert(in, v.LinkCreatedAt, v.Slot.Name, v.Slot.Due, v.State, v.Reason, scheduler.ClaimID{})
+		}
+	}
+	if d.Claim != nil {
+		if err := w.claim(in, d.Claim); err != nil {
+			return err
+		}
+	}
+	if in.Request == nil && in.Link == nil {
+		w.gone = append(w.gone, in.RequestID)
+		return nil
+	}
+	w.wakes.request = append(w.wakes.request, in.RequestID)
+	w.wakes.at = append(w.wakes.at, timestamp(d.Wake))
+	w.wakes.problem = append(w.wakes.problem, text(string(d.Problem)))
+	return nil
+}
+
+func (w *writes) insert(in scheduler.Input, link time.Time, slot string, due time.Time,
+	state scheduler.State, reason scheduler.Reason, claim scheduler.ClaimID,
+) {
+	f := &w.fresh
+	f.request, f.link, f.slot = append(f.request, in.RequestID), append(f.link, link), append(f.slot, slot)
+	f.due, f.state = append(f.due, due), append(f.state, string(state))
+	f.reason, f.claim = append(f.reason, text(string(reason))), append(f.claim, uuid(claim))
+}
+
+func (w *writes) claim(in scheduler.Input, c *scheduler.Claim) error {
+	var id scheduler.ClaimID
+	if _, err := rand.Read(id[:]); err != nil {
+		return fmt.Errorf("draw a claim id: %w", err)
+	}
+	if c.Retry {
+		r := &w.retried
+		r.request, r.link, r.slot = append(r.request, in.RequestID), append(r.link, in.Link.CreatedAt), append(r.slot, c.Slot.Name)
+		r.attempt = append(r.attempt, int32(c.Attempt)) //nolint:gosec // bounded by retry_for
+		r.claim, r.previous = append(r.claim, uuid(id)), append(r.previous, uuid(c.Previous))
+	} else {
+		w.insert(in, in.Link.CreatedAt, c.Slot.Name, c.Slot.Due, scheduler.StateClaimed, "", id)
+	}
+	w.order = append(w.order, id)
+	w.tasks[id] = &scheduler.Task{
+		ClaimID: id, Request: *in.Request, Link: *in.Link, Slot: c.Slot,
+		Attempt: c.Attempt, Number: c.Number, Zone: c.Zone, ClaimedAt: in.Now,
+	}
+	return nil
+}
+
+// send writes everything in one round trip and fills in the result.
+func (w *writes) send(ctx context.Context, tx pgx.Tx, result *scheduler.PassResult) error {
+	won := make(map[scheduler.ClaimID]bool, len(w.order))
+	batch := &pgx.Batch{}
+	if f := &w.fresh; len(f.request) > 0 {
+		batch.Queue(insertRowsSQL, f.request, f.link, f.slot, f.due, f.state, f.reason, f.claim, w.pass.Worker, w.pass.Lease).
+			Query(func(rows pgx.Rows) error {
+				var claim pgtype.UUID
+				var reason pgtype.Text
+				_, err := pgx.ForEachRow(rows, []any{&claim, &reason}, func() error {
+					if claim.Valid {
+						won[claim.Bytes] = true
+					} else {
+						result.Skipped[scheduler.Reason(reason.String)]++
+					}
+					return nil
+				})
+				return err
+			})
+	}
+	if r := &w.retried; len(r.request) > 0 {
+		batch.Queue(claimDeferredSQL, r.request, r.link, r.slot, r.attempt, r.claim, r.previous, w.pass.Worker, w.pass.Lease).
+			Query(func(rows pgx.Rows) error {
+				var claim pgtype.UUID
+				_, err := pgx.ForEachRow(rows, []any{&claim}, func() error {
+					won[claim.Bytes] = true
+					return nil
+				})
+				return err
+			})
+	}
+	if e := &w.ended; len(e.request) > 0 {
+		batch.Queue(endDeferredSQL, e.request, e.link, e.slot, e.state, e.reason).Query(func(rows pgx.Rows) error {
+			var state scheduler.State
+			var reason scheduler.Reason
+			_, err := pgx.ForEachRow(rows, []any{&state, &reason}, func() error {
+				if state == scheduler.StateFailed {
+					result.Failed++
+				} else {
+					result.Skipped[reason]++
+				}
+				return nil
+			})
+			return err
+		})
+	}
+	batch.Queue(setWakesSQL, w.wakes.request, w.wakes.at, w.wakes.problem)
+	if len(w.gone) > 0 {
+		batch.Queue(forgetSQL, w.gone)
+	}
+	if len(w.order) > 0 {
+		batch.Queue(documentsSQL, w.claimed()).Query(w.takeDocuments)
+	}
+	if err := tx.SendBatch(ctx, batch).Close(); err != nil {
+		return fmt.Errorf("write the plan: %w", err)
+	}
+	for _, id := range w.order {
+		if won[id] {
+			result.Tasks = append(result.Tasks, *w.tasks[id])
+		} else {
+			result.Lost++
+		}
+	}
+	return nil
+}
+
+// claimed lists the requests that a slot is claimed for.
+func (w *writes) claimed() []string {
+	ids := make([]string, 0, len(w.order))
+	for _, claim := range w.order {
+		ids = append(ids, w.tasks[claim].Request.ID)
+	}
+	return ids
+}
+
+// takeDocuments gives each task the documents of its request.
+func (w *writes) takeDocuments(rows pgx.Rows) error {
+	found, err := pgx.CollectRows(rows, scanDocument)
+	if err != nil {
+		return err
+	}
+	byRequest := map[string][]scheduler.Document{}
+	for _, d := range found {
+		byRequest[d.requestID] = append(byRequest[d.requestID], d.Document)
+	}
+	for _, task := range w.tasks {
+		task.Documents = byRequest[task.Request.ID]
+	}
+	return nil
+}
+
+var _ scheduler.Store = (*Store)(nil)

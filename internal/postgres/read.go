@@ -1,0 +1,142 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
+
+	"nudged/scheduler"
+)
+
+// querier is a pool or a transaction.
+type querier interface {
+	SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults
+}
+
+// readInputs reads what a plan needs about the requests of the given ids, in their order.
+func readInputs(ctx context.Context, db querier, ids []string) (inputs []scheduler.Input, err error) {
+	batch := &pgx.Batch{}
+	batch.Queue(subjectsSQL, ids)
+	batch.Queue(ledgerSQL, ids)
+	results := db.SendBatch(ctx, batch)
+	defer func() {
+		if closeErr := results.Close(); err == nil && closeErr != nil {
+			err = fmt.Errorf("read requests: %w", closeErr)
+		}
+	}()
+	rows, err := results.Query()
+	if err != nil {
+		return nil, fmt.Errorf("read requests: %w", err)
+	}
+	inputs, err = pgx.CollectRows(rows, scanInput)
+	if err != nil {
+		return nil, fmt.Errorf("read requests: %w", err)
+	}
+	byID := make(map[string]*scheduler.Input, len(inputs))
+	for i := range inputs {
+		byID[inputs[i].RequestID] = &inputs[i]
+	}
+	rows, err = results.Query()
+	if err != nil {
+		return nil, fmt.Errorf("read the ledger: %w", err)
+	}
+	reminders, err := pgx.CollectRows(rows, scanReminder)
+	if err != nil {
+		return nil, fmt.Errorf("read the ledger: %w", err)
+	}
+	for _, r := range reminders {
+		in := byID[r.RequestID]
+		in.Reminders = append(in.Reminders, r)
+	}
+	return inputs, nil
+}
+
+func scanInput(row pgx.CollectableRow) (scheduler.Input, error) {
+	var (
+		in                          scheduler.Input
+		hasRequest, hasLink         pgtype.Bool
+		account, status, email      pgtype.Text
+		name, title, message        pgtype.Text
+		cadenceName, zone, locale   pgtype.Text
+		sender, replyTo, why, url   pgtype.Text
+		deadline                    pgtype.Date
+		paused, opted               pgtype.Timestamptz
+		linkCreated, expires, taken pgtype.Timestamptz
+	)
+	err := row.Scan(&in.RequestID, &in.Now, &in.AdoptedAt,
+		&hasRequest, &account, &status, &email, &name, &title, &message, &deadline,
+		&cadenceName, &zone, &locale, &sender, &replyTo, &paused, &why, &opted,
+		&hasLink, &url, &linkCreated, &expires, &taken, &in.Suppressed)
+	if err != nil {
+		return in, fmt.Errorf("request %q: %w", in.RequestID, err)
+	}
+	in.Now, in.AdoptedAt = in.Now.UTC(), in.AdoptedAt.UTC()
+	if hasRequest.Bool {
+		in.Request = &scheduler.Request{
+			ID: in.RequestID, AccountID: account.String, Status: scheduler.Status(status.String),
+			RecipientEmail: email.String, RecipientName: name.String, Title: title.String,
+			Message: message.String, Deadline: date(deadline), Cadence: cadenceName.String,
+			TimeZone: zone.String, Locale: locale.String, SenderName: sender.String, ReplyTo: replyTo.String,
+			PausedUntil: instant(paused), PauseReason: why.String, OptedOutAt: instant(opted),
+		}
+	}
+	if hasLink.Bool {
+		in.Link = &scheduler.Link{
+			URL: url.String, CreatedAt: instant(linkCreated), ExpiresAt: instant(expires), RevokedAt: instant(taken),
+		}
+	}
+	return in, nil
+}
+
+func scanReminder(row pgx.CollectableRow) (scheduler.Reminder, error) {
+	var (
+		r                                       scheduler.Reminder
+		claim                                   pgtype.UUID
+		lease, retry, handed, finished, created pgtype.Timestamptz
+		linkCreated, due, since                 pgtype.Timestamptz
+	)
+	err := row.Scan(&r.RequestID, &linkCreated, &r.Slot, &due, &r.State, &r.Reason, &r.Attempt, &claim,
+		&r.ClaimedBy, &lease, &retry, &since, &r.Recipient, &r.MessageID, &r.SMTPCode, &r.SMTPReply,
+		&created, &handed, &finished)
+	r.ClaimID = claim.Bytes
+	r.LinkCreatedAt, r.DueAt, r.RetrySince = instant(linkCreated), instant(due), instant(since)
+	r.LeaseUntil, r.RetryAt, r.CreatedAt = instant(lease), instant(retry), instant(created)
+	r.HandedOffAt, r.FinishedAt = instant(handed), instant(finished)
+	return r, err
+}
+
+// document is one document and the request it belongs to.
+type document struct {
+	requestID string
+	scheduler.Document
+}
+
+func scanDocument(row pgx.CollectableRow) (document, error) {
+	var d document
+	err := row.Scan(&d.requestID, &d.Title, &d.Description, &d.Required, &d.State, &d.RejectionReason)
+	return d, err
+}
+
+// Load reads all about one request: the input of its plan and its documents. A request that does
+// not exist has neither Request nor Link.
+func (s *Store) Load(ctx context.Context, requestID string) (scheduler.Input, []scheduler.Document, error) {
+	inputs, err := readInputs(ctx, s.pool, []string{requestID})
+	if err != nil {
+		return scheduler.Input{}, nil, err
+	}
+	rows, err := s.pool.Query(ctx, documentsSQL, []string{requestID})
+	if err != nil {
+		return scheduler.Input{}, nil, fmt.Errorf("read documents: %w", err)
+	}
+	found, err := pgx.CollectRows(rows, scanDocument)
+	if err != nil {
+		return scheduler.Input{}, nil, fmt.Errorf("read documents: %w", err)
+	}
+	documents := make([]scheduler.Document, len(found))
+	for i, d := range found {
+		documents[i] = d.Document
+	}
+	return inputs[0], documents, nil
+}

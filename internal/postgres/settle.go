@@ -1,0 +1,85 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
+
+	"nudged/scheduler"
+)
+
+// Settle records outcomes and hands off claims in one commit and one round trip: a batch outside
+// a transaction block is one implicit transaction.
+func (s *Store) Settle(ctx context.Context, b scheduler.Batch) ([]scheduler.HandOffResult, error) {
+	batch := &pgx.Batch{}
+	queueSettlements(batch, b.Settlements)
+	var results []scheduler.HandOffResult
+	queueHandOffs(batch, b.HandOffs, b.Lease, &results)
+	if batch.Len() == 0 {
+		return nil, nil
+	}
+	if err := s.pool.SendBatch(ctx, batch).Close(); err != nil {
+		return nil, fmt.Errorf("settle %d outcomes and hand off %d reminders: %w", len(b.Settlements), len(b.HandOffs), err)
+	}
+	return results, nil
+}
+
+func queueSettlements(batch *pgx.Batch, settlements []scheduler.Settlement) {
+	if len(settlements) == 0 {
+		return
+	}
+	n := len(settlements)
+	var (
+		claims              = make([]pgtype.UUID, n)
+		requests, slots     = make([]string, n), make([]string, n)
+		links               = make([]time.Time, n)
+		states              = make([]string, n)
+		reasons, replies    = make([]pgtype.Text, n), make([]pgtype.Text, n)
+		codes               = make([]pgtype.Int4, n)
+		keep                = make([]bool, n)
+		retryIn             = make([]time.Duration, n)
+		suppressed, because []string
+	)
+	for i, st := range settlements {
+		claims[i], requests[i], links[i], slots[i] = uuid(st.ClaimID), st.RequestID, st.LinkCreatedAt, st.Slot
+		states[i], reasons[i] = string(st.Outcome.State), text(string(st.Outcome.Reason))
+		codes[i], replies[i] = integer(st.Outcome.SMTPCode), text(st.Outcome.SMTPReply)
+		keep[i], retryIn[i] = st.KeepAttempt, st.RetryIn
+		if st.Outcome.Suppress {
+			suppressed, because = append(suppressed, st.Recipient), append(because, st.Outcome.SMTPReply)
+		}
+	}
+	batch.Queue(settleSQL, claims, requests, links, slots, states, reasons, codes, replies, keep, retryIn)
+	if len(suppressed) > 0 {
+		batch.Queue(suppressSQL, suppressed, because)
+	}
+}
+
+func queueHandOffs(batch *pgx.Batch, handOffs []scheduler.HandOff, lease time.Duration, results *[]scheduler.HandOffResult) {
+	if len(handOffs) == 0 {
+		return
+	}
+	n := len(handOffs)
+	var (
+		claims                 = make([]pgtype.UUID, n)
+		requests, slots        = make([]string, n), make([]string, n)
+		links                  = make([]time.Time, n)
+		recipients, messageIDs = make([]string, n), make([]string, n)
+	)
+	for i, h := range handOffs {
+		claims[i], requests[i], links[i], slots[i] = uuid(h.ClaimID), h.RequestID, h.LinkCreatedAt, h.Slot
+		recipients[i], messageIDs[i] = h.Recipient, h.MessageID
+	}
+	batch.Queue(handOffSQL, claims, requests, links, slots, recipients, messageIDs, lease).Query(func(rows pgx.Rows) error {
+		var claim pgtype.UUID
+		var reason scheduler.Reason
+		_, err := pgx.ForEachRow(rows, []any{&claim, &reason}, func() error {
+			*results = append(*results, scheduler.HandOffResult{ClaimID: claim.Bytes, Reason: reason})
+			return nil
+		})
+		return err
+	})
+}

@@ -1,0 +1,52 @@
+-- Commit 2: marks claims as sending, the last thing before content may leave. Whether the request
+-- is still open, by everything that can close it, is read again here; a claim that may not go is
+-- skipped with the reason. A claim whose address was edited meanwhile is planned anew.
+WITH asked AS (
+    SELECT a.*
+    FROM unnest($1::uuid[], $2::text[], $3::timestamptz[], $4::text[], $5::text[], $6::text[])
+         AS a (claim_id, request_id, link_created_at, slot, recipient, message_id)
+), verdicts AS (
+    SELECT a.*,
+           CASE
+               WHEN r.status IS NULL OR r.status NOT IN ('pending', 'pending_resubmission') THEN 'request_closed'
+               WHEN l.created_at IS NULL OR l.revoked_at IS NOT NULL THEN 'link_revoked'
+               WHEN l.created_at <> a.link_created_at THEN 'link_replaced'
+               WHEN l.expires_at <= now() THEN 'link_expired'
+               WHEN r.opted_out_at IS NOT NULL THEN 'opted_out'
+               WHEN EXISTS (SELECT 1 FROM nudged.suppressions s WHERE s.address = lower(btrim(a.recipient)))
+                    THEN 'suppressed'
+               WHEN r.paused_until > now() THEN 'paused'
+               WHEN r.recipient_email <> a.recipient THEN 'recipient_changed'
+           END AS reason
+    FROM asked a
+    LEFT JOIN LATERAL (
+        SELECT status::text, recipient_email::text, paused_until, opted_out_at
+        FROM nudged.requests WHERE id = a.request_id OFFSET 0) r ON true
+    LEFT JOIN LATERAL (
+        SELECT created_at, expires_at, revoked_at
+        FROM nudged.links WHERE request_id = a.request_id OFFSET 0) l ON true
+), moved AS (
+    UPDATE nudged.reminders m
+    SET state         = CASE WHEN v.reason IS NULL THEN 'sending'
+                             WHEN v.reason = 'recipient_changed' THEN 'deferred'
+                             ELSE 'skipped' END,
+        reason        = v.reason,
+        recipient     = v.recipient,
+        message_id    = v.message_id,
+        attempt       = m.attempt - CASE WHEN v.reason = 'recipient_changed' THEN 1 ELSE 0 END,
+        handed_off_at = CASE WHEN v.reason IS NULL THEN now() END,
+        retry_at      = CASE WHEN v.reason = 'recipient_changed' THEN now() END,
+        finished_at   = CASE WHEN v.reason <> 'recipient_changed' THEN now() END,
+        -- A lease that ends soon is given anew; otherwise the indexed column stays as it is.
+        lease_until   = CASE WHEN v.reason IS NOT NULL THEN NULL
+                             WHEN m.lease_until < now() + $7::interval / 2 THEN now() + $7::interval
+                             ELSE m.lease_until END
+    FROM verdicts v
+    WHERE m.request_id = v.request_id AND m.link_created_at = v.link_created_at AND m.slot = v.slot
+      AND m.claim_id = v.claim_id AND m.state IN ('claimed', 'sending')
+    RETURNING m.claim_id, m.request_id, v.reason
+), woken AS (
+    UPDATE nudged.schedules s SET wake_at = now()
+    FROM moved WHERE moved.reason = 'recipient_changed' AND s.request_id = moved.request_id
+)
+SELECT claim_id, coalesce(reason, '') FROM moved;

@@ -1,0 +1,32 @@
+-- Settles the claims whose lease ran out, for workers that went away: a claim whose content never
+-- left goes back to be tried again, with its attempt; a hand-off may have been accepted and becomes
+-- unknown. Rows that somebody else settles at the same moment are passed over.
+WITH lost AS (
+    SELECT request_id, link_created_at, slot, state
+    FROM nudged.reminders
+    WHERE lease_until <= now()
+    ORDER BY lease_until
+    LIMIT 500
+    FOR UPDATE SKIP LOCKED
+), moved AS (
+    UPDATE nudged.reminders m
+    SET state       = CASE lost.state WHEN 'claimed' THEN 'deferred'   ELSE 'unknown' END,
+        reason      = CASE lost.state WHEN 'claimed' THEN 'lease_lost' ELSE 'worker_lost' END,
+        attempt     = CASE lost.state WHEN 'claimed' THEN m.attempt - 1 ELSE m.attempt END,
+        retry_at    = CASE lost.state WHEN 'claimed' THEN now() END,
+        retry_since = CASE lost.state WHEN 'claimed' THEN now() ELSE m.retry_since END,
+        finished_at = CASE lost.state WHEN 'claimed' THEN NULL ELSE now() END,
+        lease_until = NULL
+    FROM lost
+    WHERE m.request_id = lost.request_id AND m.link_created_at = lost.link_created_at AND m.slot = lost.slot
+    RETURNING m.request_id, m.state
+), woken AS (
+    UPDATE nudged.schedules SET wake_at = '-infinity'
+    WHERE request_id IN (
+        SELECT request_id FROM nudged.schedules
+        WHERE request_id IN (SELECT request_id FROM moved)
+        FOR UPDATE SKIP LOCKED)
+)
+SELECT count(*) FILTER (WHERE state = 'deferred') AS lease_lost,
+       count(*) FILTER (WHERE state = 'unknown')  AS unknown
+FROM moved;

@@ -1,0 +1,23 @@
+-- Everything about some requests that a plan and a mail need, but for ledger rows and documents.
+-- $1: request ids. Each lateral subquery is fenced by OFFSET 0, so that it stays an index look-up
+-- of one row, whether requests and links are tables or views.
+SELECT t.request_id,
+       now(),
+       coalesce((SELECT adopted_at FROM nudged.installation), now()),
+       r.found, r.account_id, r.status, r.recipient_email, r.recipient_name, r.title, r.message, r.deadline,
+       r.cadence, r.time_zone, r.locale, r.sender_name, r.reply_to, r.paused_until, r.pause_reason, r.opted_out_at,
+       l.found, l.url, l.created_at, l.expires_at, l.revoked_at,
+       EXISTS (SELECT 1 FROM nudged.suppressions s WHERE s.address = lower(btrim(r.recipient_email)))
+FROM unnest($1::text[]) AS t (request_id)
+LEFT JOIN LATERAL (
+    SELECT true AS found, account_id::text, status::text, recipient_email::text, recipient_name::text, title::text,
+           message::text, deadline, cadence::text, time_zone::text, locale::text, sender_name::text, reply_to::text,
+           paused_until, pause_reason::text, opted_out_at
+    FROM nudged.requests
+    WHERE id = t.request_id
+    OFFSET 0) r ON true
+LEFT JOIN LATERAL (
+    SELECT true AS found, url::text, created_at, expires_at, revoked_at
+    FROM nudged.links
+    WHERE request_id = t.request_id
+    OFFSET 0) l ON true;

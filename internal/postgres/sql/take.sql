@@ -1,0 +1,18 @@
+-- Takes requests to look at and locks their schedules until the pass commits. Another replica
+-- passes over what is locked. $1: at most so many that wait to be planned; $2: at most so many
+-- whose wake has come, the longest overdue first.
+WITH fresh AS MATERIALIZED (
+    SELECT request_id FROM nudged.schedules
+    WHERE wake_at = '-infinity'
+    LIMIT $1
+    FOR UPDATE SKIP LOCKED
+), due AS MATERIALIZED (
+    SELECT request_id FROM nudged.schedules
+    WHERE wake_at > '-infinity' AND wake_at <= now()
+    ORDER BY wake_at
+    LIMIT $2
+    FOR UPDATE SKIP LOCKED
+)
+SELECT request_id, true AS fresh FROM fresh
+UNION ALL
+SELECT request_id, false FROM due;

@@ -1,0 +1,112 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"nudged/migrations"
+	"nudged/scheduler"
+)
+
+// Config is how to reach the database.
+type Config struct {
+	URL      string // postgres:// URL or key=value string
+	MaxConns int32  // 0: a handful
+}
+
+// defaultMaxConns is enough for one pass, one commit, a renewal, the gauges and a person.
+const defaultMaxConns = 6
+
+// Store is the ledger. It is safe for concurrent use.
+type Store struct {
+	pool *pgxpool.Pool
+}
+
+// Open reads the configuration and makes the pool. It does not connect yet, so that a daemon can
+// start before its database.
+func Open(ctx context.Context, cfg Config) (*Store, error) {
+	config, err := pgxpool.ParseConfig(cfg.URL)
+	if err != nil {
+		return nil, fmt.Errorf("read the database url: %w", err)
+	}
+	config.MaxConns = defaultMaxConns
+	if cfg.MaxConns > 0 {
+		config.MaxConns = cfg.MaxConns
+	}
+	config.ConnConfig.RuntimeParams["application_name"] = "nudged"
+	config.ConnConfig.RuntimeParams["timezone"] = "UTC"
+	pool, err := pgxpool.NewWithConfig(ctx, config)
+	if err != nil {
+		return nil, fmt.Errorf("make the connection pool: %w", err)
+	}
+	return &Store{pool: pool}, nil
+}
+
+// Close waits for connections in use and closes all.
+func (s *Store) Close() { s.pool.Close() }
+
+// CheckSchema returns a *migrations.VersionError unless the schema is the one this build knows.
+func (s *Store) CheckSchema(ctx context.Context) error { return migrations.Check(ctx, s.pool) }
+
+// EnvironmentError says that this database belongs to another environment, as a restored copy does.
+type EnvironmentError struct {
+	Have, Want string
+}
+
+func (e *EnvironmentError) Error() string {
+	return fmt.Sprintf("this database belongs to the environment %q and the configuration says %q: nothing is sent", e.Have, e.Want)
+}
+
+// Adopt notes the environment and the present instant the first time a daemon meets a database.
+// Afterwards it returns an *EnvironmentError where the environment is another one.
+func (s *Store) Adopt(ctx context.Context, environment string) error {
+	var have string
+	var at time.Time
+	err := s.pool.QueryRow(ctx, adoptSQL, environment).Scan(&have, &at)
+	if errors.Is(err, pgx.ErrNoRows) { // another replica inserted the row in this very moment
+		err = s.pool.QueryRow(ctx, adoptSQL, environment).Scan(&have, &at)
+	}
+	if err != nil {
+		return fmt.Errorf("read the installation: %w", err)
+	}
+	if have != environment {
+		return &EnvironmentError{Have: have, Want: environment}
+	}
+	return nil
+}
+
+// Renew extends the leases of claims that this process still works on and returns those it holds.
+func (s *Store) Renew(ctx context.Context, claims []scheduler.ClaimID, lease time.Duration) ([]scheduler.ClaimID, error) {
+	rows, err := s.pool.Query(ctx, renewSQL, uuids(claims), lease)
+	if err != nil {
+		return nil, fmt.Errorf("renew leases: %w", err)
+	}
+	kept, err := pgx.CollectRows(rows, pgx.RowTo[pgtype.UUID])
+	if err != nil {
+		return nil, fmt.Errorf("renew leases: %w", err)
+	}
+	ids := make([]scheduler.ClaimID, len(kept))
+	for i, id := range kept {
+		ids[i] = id.Bytes
+	}
+	return ids, nil
+}
+
+func uuids(ids []scheduler.ClaimID) []pgtype.UUID {
+	out := make([]pgtype.UUID, len(ids))
+	for i, id := range ids {
+		out[i] = uuid(id)
+	}
+	return out
+}
+
+// uuid is NULL for the zero claim id.
+func uuid(id scheduler.ClaimID) pgtype.UUID {
+	return pgtype.UUID{Bytes: id, Valid: id != scheduler.ClaimID{}}
+}

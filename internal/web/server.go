@@ -1,0 +1,149 @@
+package web
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	toolkit "github.com/prometheus/exporter-toolkit/web"
+	"golang.org/x/sync/errgroup"
+)
+
+const (
+	headerTimeout = 5 * time.Second
+	readTimeout   = 10 * time.Second
+	writeTimeout  = time.Minute // a reload may have to wait for a pass
+	idleTimeout   = 2 * time.Minute
+	drainTimeout  = 5 * time.Second
+	maxHeader     = 64 << 10 // bytes
+)
+
+// Config is what a Server is made of. All fields but WebConfigFile and Build are needed.
+type Config struct {
+	Registry        *prometheus.Registry
+	ListenAddresses []string // host:port; port 0 takes a free one
+	WebConfigFile   string   // of the exporter-toolkit: TLS and basic authentication; empty: neither
+	Healthy         func() error
+	Ready           func() error
+	Reload          func(context.Context) error // may be called by several goroutines at once
+	Logger          *slog.Logger
+	Build           Build
+}
+
+// Server serves HTTP on every address that it is given.
+type Server struct {
+	cfg       Config
+	started   chan struct{}
+	addresses []string
+}
+
+// New checks the configuration, the web configuration file included. It opens nothing yet.
+func New(cfg Config) (*Server, error) {
+	switch {
+	case cfg.Registry == nil || cfg.Logger == nil:
+		return nil, errors.New("web: registry and logger are needed")
+	case cfg.Healthy == nil || cfg.Ready == nil || cfg.Reload == nil:
+		return nil, errors.New("web: healthy, ready and reload are needed")
+	case len(cfg.ListenAddresses) == 0:
+		return nil, errors.New("web: no listen address")
+	}
+	if err := toolkit.Validate(cfg.WebConfigFile); err != nil {
+		return nil, fmt.Errorf("web configuration file %s: %w", cfg.WebConfigFile, err)
+	}
+	return &Server{cfg: cfg, started: make(chan struct{})}, nil
+}
+
+// Started is closed when every address is listened on.
+func (s *Server) Started() <-chan struct{} { return s.started }
+
+// Addresses returns the addresses listened on, in the order of Config.ListenAddresses and with
+// real ports. Before Started is closed there is none.
+func (s *Server) Addresses() []string {
+	select {
+	case <-s.started:
+		return s.addresses
+	default:
+		return nil
+	}
+}
+
+// Run listens on every address and serves until ctx ends or one listener fails. Then it lets open
+// requests end, for five seconds at most. It returns nil where ctx ended. Run is called once.
+func (s *Server) Run(ctx context.Context) error {
+	listeners, err := s.listen(ctx)
+	if err != nil {
+		return err
+	}
+	handler := s.Handler()
+	group, ctx := errgroup.WithContext(ctx)
+	for _, listener := range listeners {
+		// A server for each listener: the toolkit changes the server that it is given, so sharing
+		// one would be a data race, and every request would be authenticated once a listener.
+		server := s.server(handler)
+		group.Go(func() error { return s.serve(server, listener) })
+		group.Go(func() error {
+			<-ctx.Done()
+			return drain(server)
+		})
+	}
+	for _, listener := range listeners {
+		s.addresses = append(s.addresses, listener.Addr().String())
+	}
+	close(s.started)
+	return group.Wait()
+}
+
+func (s *Server) listen(ctx context.Context) (listeners []net.Listener, err error) {
+	defer func() {
+		if err != nil {
+			for _, listener := range listeners {
+				listener.Close()
+			}
+		}
+	}()
+	for _, address := range s.cfg.ListenAddresses {
+		listener, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
+		if err != nil {
+			return listeners, fmt.Errorf("listen for the web: %w", err)
+		}
+		listeners = append(listeners, listener)
+	}
+	return listeners, nil
+}
+
+func (s *Server) server(handler http.Handler) *http.Server {
+	return &http.Server{
+		Handler:           handler,
+		ReadHeaderTimeout: headerTimeout,
+		ReadTimeout:       readTimeout,
+		WriteTimeout:      writeTimeout,
+		IdleTimeout:       idleTimeout,
+		MaxHeaderBytes:    maxHeader,
+		ErrorLog:          slog.NewLogLogger(s.cfg.Logger.Handler(), slog.LevelWarn),
+	}
+}
+
+// serve serves one listener until its server is shut down.
+func (s *Server) serve(server *http.Server, listener net.Listener) error {
+	defer listener.Close() // where the toolkit gives up before it serves
+	err := toolkit.Serve(listener, server, &toolkit.FlagConfig{WebConfigFile: &s.cfg.WebConfigFile}, s.cfg.Logger)
+	if !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("serve the web on %s: %w", listener.Addr(), err)
+	}
+	return nil
+}
+
+// drain lets open requests end and cuts off those that do not.
+func drain(server *http.Server) error {
+	ctx, cancel := context.WithTimeout(context.Background(), drainTimeout)
+	defer cancel()
+	if err := server.Shutdown(ctx); err != nil {
+		return server.Close()
+	}
+	return nil
+}
