@@ -39,10 +39,10 @@ func parseAddress(text string) (mail.Address, error) {
 	return *parsed, nil
 }
 
-// parseRecipient reads a bare address: a display name has a column of its own.
+// parseRecipient reads a bare address: no group, and a display name has a column of its own.
 func parseRecipient(text string) (string, error) {
 	parsed, err := parseAddress(text)
-	if err == nil && parsed.Name != "" {
+	if err == nil && (parsed.Name != "" || strings.HasSuffix(strings.TrimSpace(text), ";")) {
 		err = errors.New("not a bare e-mail address")
 	}
 	return parsed.Address, err

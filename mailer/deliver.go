@@ -11,8 +11,8 @@ import (
 // transaction is one message on its way over one connection.
 type transaction struct {
 	*conn
-	ctx      context.Context
-	unwatch  func() bool // stops ctx from closing the socket; false: it has ended
+	ctx      context.Context //nolint:containedctx // a transaction is one call
+	unwatch  func() bool     // stops ctx from closing the socket; false: it has ended
 	msg      scheduler.Message
 	notAfter time.Time
 	command  time.Duration // how long the relay may take to answer a command,

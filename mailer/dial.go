@@ -30,7 +30,7 @@ func (e *relayError) Error() string { return e.text }
 // through the value of a context.
 type line struct {
 	net.Conn                 // what go-mail speaks on: the socket, or TLS above it
-	ctx      context.Context // the outer one: go-mail ends the one that it gives to connect
+	ctx      context.Context //nolint:containedctx // the outer one: go-mail ends the one that it gives to connect
 	socket   net.Conn        // nil: not connected
 	release  func() bool     // stops ctx from closing the socket; false: it has ended
 	spoke    atomic.Bool     // a command was written: the greeting had been read

@@ -27,12 +27,12 @@ func TestOffers(t *testing.T) {
 		params []string
 		reason scheduler.Reason
 	}{
-		{"plain message, everything offered", nil, plainMessage("ana@example.net"), []string{"SIZE=59"}, ""},
+		{"plain message, everything offered", nil, plainMessage("ana@example.net"), []string{"SIZE=53"}, ""},
 		{"plain message, nothing offered", []string{}, plainMessage("ana@example.net"), []string{}, ""},
-		{"SIZE without a limit", []string{"SIZE"}, plainMessage("ana@example.net"), []string{"SIZE=59"}, ""},
-		{"SIZE 0", []string{"SIZE 0"}, plainMessage("ana@example.net"), []string{"SIZE=59"}, ""},
-		{"SIZE just enough", []string{"SIZE 59"}, plainMessage("ana@example.net"), []string{"SIZE=59"}, ""},
-		{"SIZE too small", []string{"SIZE 58"}, plainMessage("ana@example.net"), nil, scheduler.ReasonMessageRefused},
+		{"SIZE without a limit", []string{"SIZE"}, plainMessage("ana@example.net"), []string{"SIZE=53"}, ""},
+		{"SIZE 0", []string{"SIZE 0"}, plainMessage("ana@example.net"), []string{"SIZE=53"}, ""},
+		{"SIZE just enough", []string{"SIZE 53"}, plainMessage("ana@example.net"), []string{"SIZE=53"}, ""},
+		{"SIZE too small", []string{"SIZE 52"}, plainMessage("ana@example.net"), nil, scheduler.ReasonMessageRefused},
 		{"8-bit offered", []string{"8BITMIME"}, eightBit("ana@example.net"), []string{"BODY=8BITMIME"}, ""},
 		{"8-bit not offered", []string{}, eightBit("ana@example.net"), nil, scheduler.ReasonMessageRefused},
 		{"SMTPUTF8 offered", []string{"8BITMIME", "SMTPUTF8"}, utf8, []string{"BODY=8BITMIME", "SMTPUTF8"}, ""},

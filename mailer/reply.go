@@ -2,6 +2,7 @@ package mailer
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -26,7 +27,7 @@ func (r reply) enhanced() string {
 	if len(parts) != 3 || slices.ContainsFunc(parts, func(p string) bool { return !digits(p) }) {
 		return ""
 	}
-	if parts[0] != string(rune('0'+r.class())) {
+	if parts[0] != strconv.Itoa(r.class()) {
 		return ""
 	}
 	return word
@@ -81,13 +82,11 @@ func maskAddresses(text string) string {
 			masked.WriteString(text)
 			return masked.String()
 		}
-		start := at
+		start := 0
 		if strings.HasSuffix(text[:at], `"`) { // a quoted local part
 			start = max(0, strings.LastIndexByte(text[:at-1], '"'))
 		} else if i := strings.LastIndexAny(text[:at], addressEnds); i >= 0 {
 			start = i + 1
-		} else {
-			start = 0
 		}
 		end := len(text)
 		if i := strings.IndexAny(text[at+1:], addressEnds); i >= 0 {

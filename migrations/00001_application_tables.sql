@@ -86,3 +86,9 @@ COMMENT ON COLUMN nudged.documents.description IS 'What exactly is wanted, plain
 COMMENT ON COLUMN nudged.documents.required IS 'False: welcome, but not needed to complete the request.';
 COMMENT ON COLUMN nudged.documents.state IS 'missing and rejected documents are listed in the mail.';
 COMMENT ON COLUMN nudged.documents.rejection_reason IS 'Why a rejected document was rejected; shown to the recipient.';
+
+COMMENT ON TABLE nudged.schema_migrations IS 'Which migrations this schema has had. Written by nudged migrate.';
+COMMENT ON COLUMN nudged.schema_migrations.id IS 'Order of writing.';
+COMMENT ON COLUMN nudged.schema_migrations.version_id IS 'Number of the migration; 0: none yet.';
+COMMENT ON COLUMN nudged.schema_migrations.is_applied IS 'Always true: there is no way down.';
+COMMENT ON COLUMN nudged.schema_migrations.tstamp IS 'When it was applied, in UTC.';

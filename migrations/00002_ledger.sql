@@ -154,6 +154,8 @@ CREATE TABLE nudged.installation (
     singleton    boolean PRIMARY KEY DEFAULT true CONSTRAINT installation_singleton CHECK (singleton),
     environment  text NOT NULL,
     adopted_at   timestamptz NOT NULL DEFAULT now(),
+    not_before   timestamptz,
+    identity     text,
     planned_with text
 );
 
@@ -161,4 +163,6 @@ COMMENT ON TABLE nudged.installation IS 'One row: which environment this databas
 COMMENT ON COLUMN nudged.installation.singleton IS 'Always true: there is one row.';
 COMMENT ON COLUMN nudged.installation.environment IS 'The configuration''s environment when it was adopted.';
 COMMENT ON COLUMN nudged.installation.adopted_at IS 'Slots due before are not sent, unless within limits.max_lateness.';
+COMMENT ON COLUMN nudged.installation.not_before IS 'Set by a person who adopts a restored copy: slots due before are never sent, whatever max_lateness says.';
+COMMENT ON COLUMN nudged.installation.identity IS 'Which database of which cluster this is; a copy has another one.';
 COMMENT ON COLUMN nudged.installation.planned_with IS 'Fingerprint of the configuration and zone data that the wakes were last planned with.';

@@ -17,7 +17,9 @@ import (
 	"embed"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -134,15 +136,19 @@ func Status(ctx context.Context, url string) ([]Migration, error) {
 
 func withProvider(ctx context.Context, url string, use func(*goose.Provider) error) (err error) {
 	config, err := pgx.ParseConfig(url)
+	if bad, ok := errors.AsType[*pgconn.ParseConfigError](err); ok {
+		bad.ConnString = "…" // the driver shows it, and does not recognise every password in it
+	}
 	if err != nil {
 		return fmt.Errorf("read the database url: %w", err)
 	}
+	config.RuntimeParams["timezone"] = "UTC" // goose keeps times without a zone
 	db := stdlib.OpenDB(*config)
 	defer func() { err = errors.Join(err, db.Close()) }()
 	if err := createSchema(ctx, db); err != nil {
 		return err
 	}
-	locker, err := lock.NewPostgresSessionLocker()
+	locker, err := lock.NewPostgresSessionLocker(lock.WithLockTimeout(lockEvery, lockTries))
 	if err != nil {
 		return fmt.Errorf("make the migration lock: %w", err)
 	}
@@ -153,6 +159,12 @@ func withProvider(ctx context.Context, url string, use func(*goose.Provider) err
 	}
 	return use(provider)
 }
+
+// How often a process asks for the lock that another one holds, in seconds, and how many times.
+const (
+	lockEvery = 1
+	lockTries = 300
+)
 
 const (
 	undefinedTable  = "42P01"
@@ -165,7 +177,7 @@ const (
 func createSchema(ctx context.Context, db *sql.DB) error {
 	var exists bool
 	if err := db.QueryRowContext(ctx, "SELECT to_regnamespace('nudged') IS NOT NULL").Scan(&exists); err != nil {
-		return fmt.Errorf("connect to the database: %w", err)
+		return fmt.Errorf("connect to the database: %w", oneLine{err})
 	}
 	if exists {
 		return nil
@@ -177,6 +189,21 @@ func createSchema(ctx context.Context, db *sql.DB) error {
 	}
 	return nil
 }
+
+// oneLine is an error of the driver, which puts each address that it tried on a line of its own and
+// tries an address twice, with TLS and without.
+type oneLine struct{ error }
+
+func (e oneLine) Error() string {
+	first, rest, _ := strings.Cut(e.error.Error(), "\n")
+	if rest == "" {
+		return first
+	}
+	tries := strings.Split(strings.ReplaceAll(rest, "\t", ""), "\n")
+	return first + " " + strings.Join(slices.Compact(tries), "; ")
+}
+
+func (e oneLine) Unwrap() error { return e.error }
 
 func sqlState(err error) string {
 	if pgErr, ok := errors.AsType[*pgconn.PgError](err); ok {

@@ -19,6 +19,19 @@ type Explanation struct {
 	Decision Decision       // what the next pass will do
 }
 
+// NextSlot returns the slot that goes out next for a request as things stand: one that is due now, or
+// the first to come.
+func (p *Policy) NextSlot(in Input) (cadence.Slot, bool) {
+	e := p.Explain(in, 1)
+	switch {
+	case e.Decision.Claim != nil:
+		return e.Decision.Claim.Slot, true
+	case len(e.Next) > 0:
+		return e.Next[0], true
+	}
+	return cadence.Slot{}, false
+}
+
 // Explain answers for one request from the very policy that the passes apply. It lists at most
 // count slots to come.
 func (p *Policy) Explain(in Input, count int) Explanation {

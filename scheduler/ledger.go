@@ -102,18 +102,18 @@ func (s Series) due(led ledger, now time.Time) []cadence.Slot {
 	var due []cadence.Slot
 	for slot := range s.Cadence.Slots(s.Origin, from) {
 		if slot.Due.After(now) {
-			return due
+			break
 		}
 		if led.spent[slot.Name] {
 			continue
 		}
-		if len(due) == maxVerdicts-1 {
+		due = append(due, slot)
+		if len(due) == maxVerdicts {
+			if !led.spent[newest.Name] {
+				due[maxVerdicts-1] = newest
+			}
 			break
 		}
-		due = append(due, slot)
-	}
-	if !led.spent[newest.Name] {
-		due = append(due, newest)
 	}
 	return due
 }

@@ -29,6 +29,7 @@ type Limits struct {
 type Input struct {
 	Now        time.Time // by the database's clock
 	AdoptedAt  time.Time // when the installation was adopted
+	NotBefore  time.Time // slots due before are never sent: the ledger may be an old copy; zero: no such bound
 	RequestID  string
 	Request    *Request // nil: there is none
 	Link       *Link    // nil: there is none
@@ -103,7 +104,7 @@ func (p *Policy) Plan(in Input) Decision {
 	if problem == ProblemUnknownCadence {
 		return d
 	}
-	if series.Cadence.Max() > 0 && led.mails >= series.Cadence.Max() && led.maxReached {
+	if series.Cadence.Max() > 0 && led.mails >= series.Cadence.Max() && led.maxReached && len(led.deferred) == 0 {
 		return d
 	}
 	due := series.due(led, in.Now)
@@ -141,7 +142,7 @@ func (p *Policy) planDue(d *Decision, in Input, led ledger, series Series, due [
 	newest := due[len(due)-1]
 	for _, slot := range due[:len(due)-1] {
 		reason := ReasonSuperseded
-		if p.late(in, slot.Due) && slot.Due.Before(in.AdoptedAt) {
+		if p.beforeAdoption(in, slot.Due) {
 			reason = ReasonBeforeAdoption
 		}
 		d.skip(in, slot, reason)
@@ -149,7 +150,7 @@ func (p *Policy) planDue(d *Decision, in Input, led ledger, series Series, due [
 	switch reason := p.obstacle(in, led, series, newest.Due); {
 	case reason != "":
 		d.skip(in, newest, reason)
-	case p.late(in, newest.Due) && newest.Due.Before(in.AdoptedAt):
+	case p.beforeAdoption(in, newest.Due):
 		d.skip(in, newest, ReasonBeforeAdoption)
 	case p.late(in, newest.Due):
 		d.skip(in, newest, ReasonMissed)
@@ -171,6 +172,8 @@ func (p *Policy) planRetry(d *Decision, in Input, led ledger, series Series) {
 	switch reason := p.obstacle(in, led, series, last.DueAt); {
 	case reason != "":
 		d.end(last, StateSkipped, reason)
+	case last.DueAt.Before(in.NotBefore) && last.Reason != ReasonNotSent:
+		d.end(last, StateSkipped, ReasonBeforeAdoption)
 	case p.late(in, last.DueAt):
 		d.end(last, StateSkipped, ReasonMissed)
 	case led.frontier.After(last.DueAt), !in.Now.Before(last.RetrySince.Add(p.Limits.RetryFor)):
@@ -208,6 +211,12 @@ func (p *Policy) planWake(d *Decision, in Input, led ledger, series Series) {
 // late reports whether a slot is found later than max_lateness allows.
 func (p *Policy) late(in Input, due time.Time) bool {
 	return in.Now.Sub(due) > p.Limits.MaxLateness
+}
+
+// beforeAdoption reports whether a slot belongs to the time before nudged was responsible: long
+// before it was switched on, or before a restored copy was adopted, whose ledger may lack mails.
+func (p *Policy) beforeAdoption(in Input, due time.Time) bool {
+	return due.Before(in.NotBefore) || due.Before(in.AdoptedAt) && p.late(in, due)
 }
 
 // obstacle says why nothing may be sent for this request now, if so.

@@ -119,7 +119,7 @@ func TestKillStorm(t *testing.T) {
 	rows := s.rows()
 	unique := s.acceptedOnce()
 	unknown := rows["unknown/worker_lost"] + rows["unknown/reply_lost"]
-	t.Log(fmt.Sprintf("%d kills, %d accepted, ledger %v", kills, len(s.smtp.Accepted()), rows))
+	t.Logf("%d kills, %d accepted, ledger %v", kills, len(s.smtp.Accepted()), rows)
 	if accepted := len(s.smtp.Accepted()); accepted != unique {
 		t.Errorf("%d messages accepted, only %d different ones", accepted, unique)
 	}

@@ -61,6 +61,13 @@ type commands struct {
 	CheckConfig checkConfigCommand `cmd:"" name:"check-config" help:"Check the configuration file and print every mistake."`
 	Plan        planCommand        `cmd:"" help:"Print the slots of a cadence, or of a request."`
 	Explain     explainCommand     `cmd:"" help:"Tell what was sent for a request, what was not and why, and what comes next."`
+	Unknown     unknownCommand     `cmd:"" help:"List the reminders whose fate is unknown."`
+	Resolve     resolveCommand     `cmd:"" help:"Settle an unknown outcome."`
+	Pause       pauseCommand       `cmd:"" help:"Send nothing for a request until a time, or until resumed."`
+	Resume      resumeCommand      `cmd:"" help:"End a pause."`
+	Suppress    suppressCommand    `cmd:"" help:"Never mail an address."`
+	Unsuppress  unsuppressCommand  `cmd:"" help:"Let an address be mailed again."`
+	Adopt       adoptCommand       `cmd:"" help:"Take a restored database, or one of another environment, into service."`
 	Version     versionCommand     `cmd:"" help:"Print the version."`
 }
 

@@ -20,6 +20,7 @@ type planCommand struct {
 	Zone      string `name:"zone" placeholder:"ZONE" help:"The recipient's zone, an IANA name."`
 	Expires   string `name:"expires" placeholder:"TIME" help:"When the link expires (RFC 3339)."`
 	Deadline  string `name:"deadline" placeholder:"DATE" help:"The deadline of the request (2006-01-02)."`
+	Diff      string `name:"diff" placeholder:"FILE" help:"Show which next slots of the open requests this configuration would change."`
 	Count     int    `name:"count" default:"10" help:"How many slots to print, at most."`
 	Output    string `name:"output" enum:"table,json" default:"table" help:"table or json."`
 }
@@ -41,6 +42,12 @@ func planned(slot cadence.Slot, zone *time.Location) plannedSlot {
 func (c *planCommand) Run(g *globals) error {
 	if c.Count < 1 {
 		return usagef("--count: must be at least 1 (got %d)", c.Count)
+	}
+	if c.Diff != "" {
+		if c.RequestID != "" || c.Cadence != "" || c.Anchor != "" {
+			return usagef("--diff goes with no request id, cadence or anchor")
+		}
+		return c.diff(g)
 	}
 	slots, err := c.slots(g)
 	if err != nil {

@@ -34,11 +34,9 @@ func (c *runCommand) Run(g *globals) error {
 	if c.Dev {
 		return c.runDev(g)
 	}
-	cfg, err := g.load(config.NeedDatabase, config.NeedMail)
-	if err != nil {
-		return err
-	}
-	d, err := newDaemon(c, g, cfg)
+	d, err := newDaemon(c, g, func() (*config.Config, error) {
+		return g.load(config.NeedDatabase, config.NeedMail)
+	})
 	if err != nil {
 		return err
 	}
@@ -48,21 +46,27 @@ func (c *runCommand) Run(g *globals) error {
 // daemon is everything that `nudged run` consists of.
 type daemon struct {
 	log     *slog.Logger
-	flags   *commonFlags
+	load    func() (*config.Config, error)
 	cfg     atomic.Pointer[config.Config]
 	store   *postgres.Store
 	gauges  *postgres.Gauges
 	loop    *scheduler.Scheduler
 	web     *web.Server
 	reloads *web.ReloadMetrics
-	closers []func()
-	replan  chan struct{}
+
+	reloading sync.Mutex // one reload at a time: HTTP and a signal may ask together
+	closers   []func()
+	replan    chan struct{}
 }
 
-// newDaemon builds every part. It connects to nothing: the daemon may start before its database
-// and its relay.
-func newDaemon(c *runCommand, g *globals, cfg *config.Config) (_ *daemon, err error) {
-	d := &daemon{log: g.logger(), flags: g.flags, replan: make(chan struct{}, 1)}
+// newDaemon loads the configuration and builds every part. It connects to nothing: the daemon may
+// start before its database and its relay.
+func newDaemon(c *runCommand, g *globals, load func() (*config.Config, error)) (_ *daemon, err error) {
+	cfg, err := load()
+	if err != nil {
+		return nil, err
+	}
+	d := &daemon{log: g.logger(), load: load, replan: make(chan struct{}, 1)}
 	d.cfg.Store(cfg)
 	defer func() {
 		if err != nil {
@@ -242,10 +246,9 @@ func (d *daemon) replans(ctx context.Context) {
 
 // reload puts the configuration file in place as it is now. A bad one changes nothing.
 func (d *daemon) reload(context.Context) error {
-	cfg, err := config.Load(d.flags.ConfigFile, config.Overrides{DatabaseURL: d.flags.DatabaseURL})
-	if err == nil {
-		err = cfg.Require(config.NeedDatabase, config.NeedMail)
-	}
+	d.reloading.Lock()
+	defer d.reloading.Unlock()
+	cfg, err := d.load()
 	if err != nil {
 		d.reloads.Failure()
 		d.log.Error("the configuration is not reloaded, the one before stays in force", "err", err)

@@ -92,7 +92,7 @@ func (f fetcher) extract(ctx context.Context, version embeddedpostgres.PostgresV
 		BinariesPath(home).
 		RuntimePath(filepath.Join(scratch, "run")).
 		DataPath("/dev/null/none").
-		Port(uint32(port)).
+		Port(uint32(port)). //nolint:gosec // a port
 		Logger(io.Discard))
 	done := make(chan error, 1)
 	go func() { done <- library.Start() }() // takes no context

@@ -55,7 +55,7 @@ func foreign(entry fs.DirEntry) bool {
 }
 
 func checkOwner(dir string, account *account) error {
-	want := uint32(os.Geteuid())
+	want := uint32(os.Geteuid()) //nolint:gosec // never negative where files have owners
 	if account != nil {
 		want = account.uid
 	}

@@ -38,7 +38,7 @@ type process struct {
 // as long as the child lives.
 func startProcess(c command) (*process, error) {
 	p := &process{name: filepath.Base(c.path), tail: &tail{out: c.log}, exited: make(chan struct{})}
-	cmd := exec.Command(c.path, c.arguments...)
+	cmd := exec.Command(c.path, c.arguments...) //nolint:noctx // it outlives every context and is stopped by its pid
 	cmd.Dir = c.dir
 	// PG* variables of the caller are for its own connections, and messages are to be in English.
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "LC_ALL=C", "TZ=UTC"}

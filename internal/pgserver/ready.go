@@ -78,7 +78,7 @@ func stopLeftover(ctx context.Context, dir string) error {
 	if err != nil || m.pid <= 1 {
 		return nil
 	}
-	conn, err := net.Dial("unix", socketPath(dir, m.port))
+	conn, err := net.Dial("unix", socketPath(dir, m.port)) //nolint:noctx // a unix socket answers at once
 	if err != nil {
 		ctx, cancel := context.WithTimeout(ctx, moment)
 		defer cancel()

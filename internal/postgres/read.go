@@ -64,15 +64,16 @@ func scanInput(row pgx.CollectableRow) (scheduler.Input, error) {
 		deadline                    pgtype.Date
 		paused, opted               pgtype.Timestamptz
 		linkCreated, expires, taken pgtype.Timestamptz
+		notBefore                   pgtype.Timestamptz
 	)
-	err := row.Scan(&in.RequestID, &in.Now, &in.AdoptedAt,
+	err := row.Scan(&in.RequestID, &in.Now, &in.AdoptedAt, &notBefore,
 		&hasRequest, &account, &status, &email, &name, &title, &message, &deadline,
 		&cadenceName, &zone, &locale, &sender, &replyTo, &paused, &why, &opted,
 		&hasLink, &url, &linkCreated, &expires, &taken, &in.Suppressed)
 	if err != nil {
 		return in, fmt.Errorf("request %q: %w", in.RequestID, err)
 	}
-	in.Now, in.AdoptedAt = in.Now.UTC(), in.AdoptedAt.UTC()
+	in.Now, in.AdoptedAt, in.NotBefore = in.Now.UTC(), in.AdoptedAt.UTC(), instant(notBefore)
 	if hasRequest.Bool {
 		in.Request = &scheduler.Request{
 			ID: in.RequestID, AccountID: account.String, Status: scheduler.Status(status.String),

@@ -39,4 +39,20 @@ var (
 	replanSQL string
 	//go:embed sql/adopt.sql
 	adoptSQL string
+	//go:embed sql/readopt.sql
+	readoptSQL string
+	//go:embed sql/unknown.sql
+	unknownSQL string
+	//go:embed sql/resolve.sql
+	resolveSQL string
+	//go:embed sql/pause.sql
+	pauseSQL string
+	//go:embed sql/suppress_address.sql
+	suppressAddressSQL string
+	//go:embed sql/unsuppress_address.sql
+	unsuppressAddressSQL string
+	//go:embed sql/open_ids.sql
+	openIDsSQL string
+	//go:embed sql/events.sql
+	eventsSQL string
 )

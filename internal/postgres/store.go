@@ -54,29 +54,33 @@ func (s *Store) Close() { s.pool.Close() }
 // CheckSchema returns a *migrations.VersionError unless the schema is the one this build knows.
 func (s *Store) CheckSchema(ctx context.Context) error { return migrations.Check(ctx, s.pool) }
 
-// EnvironmentError says that this database belongs to another environment, as a restored copy does.
-type EnvironmentError struct {
-	Have, Want string
+// AdoptionError says that this database is not the one that was adopted: it belongs to another
+// environment, or it is a restored copy.
+type AdoptionError struct {
+	Have, Want string // environments
 }
 
-func (e *EnvironmentError) Error() string {
-	return fmt.Sprintf("this database belongs to the environment %q and the configuration says %q: nothing is sent", e.Have, e.Want)
+func (e *AdoptionError) Error() string {
+	if e.Have != e.Want {
+		return fmt.Sprintf("this database belongs to the environment %q and the configuration says %q: nothing is sent before `nudged adopt`", e.Have, e.Want)
+	}
+	return fmt.Sprintf("this database is a copy of the one adopted for %q, and its ledger may lack mails that went out: nothing is sent before `nudged adopt`", e.Have)
 }
 
 // Adopt notes the environment and the present instant the first time a daemon meets a database.
-// Afterwards it returns an *EnvironmentError where the environment is another one.
+// Afterwards it returns an *AdoptionError where the environment or the database is another one.
 func (s *Store) Adopt(ctx context.Context, environment string) error {
 	var have string
-	var at time.Time
-	err := s.pool.QueryRow(ctx, adoptSQL, environment).Scan(&have, &at)
+	var same bool
+	err := s.pool.QueryRow(ctx, adoptSQL, environment).Scan(&have, &same)
 	if errors.Is(err, pgx.ErrNoRows) { // another replica inserted the row in this very moment
-		err = s.pool.QueryRow(ctx, adoptSQL, environment).Scan(&have, &at)
+		err = s.pool.QueryRow(ctx, adoptSQL, environment).Scan(&have, &same)
 	}
 	if err != nil {
 		return fmt.Errorf("read the installation: %w", err)
 	}
-	if have != environment {
-		return &EnvironmentError{Have: have, Want: environment}
+	if have != environment || !same {
+		return &AdoptionError{Have: have, Want: environment}
 	}
 	return nil
 }

@@ -252,7 +252,9 @@ func (s *session) data(line string) error {
 		return err
 	}
 	if err := s.readBody(); err != nil {
-		s.finish(Incomplete)
+		if len(s.msg.Data) > 0 {
+			s.finish(Incomplete)
+		}
 		return err
 	}
 	s.note(".")

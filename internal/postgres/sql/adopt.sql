@@ -1,10 +1,13 @@
--- Notes the environment of this database the first time a daemon meets it. $1: environment.
-WITH first AS (
-    INSERT INTO nudged.installation (environment) VALUES ($1::text)
+-- Notes environment and identity of this database the first time a daemon meets it. $1: environment.
+WITH self AS (
+    SELECT oid::text AS identity FROM pg_database WHERE datname = current_database()
+), first AS (
+    INSERT INTO nudged.installation (environment, identity)
+    SELECT $1::text, identity FROM self
     ON CONFLICT (singleton) DO NOTHING
-    RETURNING environment, adopted_at
+    RETURNING environment, identity
 )
-SELECT environment, adopted_at FROM first
+SELECT environment, coalesce(identity, '') = (SELECT identity FROM self) FROM first
 UNION ALL
-SELECT environment, adopted_at FROM nudged.installation
+SELECT environment, coalesce(identity, '') = (SELECT identity FROM self) FROM nudged.installation
 LIMIT 1;

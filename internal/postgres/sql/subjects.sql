@@ -4,6 +4,7 @@
 SELECT t.request_id,
        now(),
        coalesce((SELECT adopted_at FROM nudged.installation), now()),
+       (SELECT not_before FROM nudged.installation),
        r.found, r.account_id, r.status, r.recipient_email, r.recipient_name, r.title, r.message, r.deadline,
        r.cadence, r.time_zone, r.locale, r.sender_name, r.reply_to, r.paused_until, r.pause_reason, r.opted_out_at,
        l.found, l.url, l.created_at, l.expires_at, l.revoked_at,

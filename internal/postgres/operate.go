@@ -1,0 +1,171 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
+
+	"nudged/scheduler"
+)
+
+// ErrNotFound says that there is nothing of the kind to act on.
+var ErrNotFound = errors.New("not found")
+
+// Act is who does something and why; both go into an event.
+type Act struct {
+	Actor string
+	Why   string
+}
+
+// Unknown lists the reminders whose fate is unknown, the oldest hand-off first.
+func (s *Store) Unknown(ctx context.Context) ([]scheduler.Reminder, error) {
+	rows, err := s.pool.Query(ctx, unknownSQL)
+	if err != nil {
+		return nil, fmt.Errorf("list unknown outcomes: %w", err)
+	}
+	list, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (scheduler.Reminder, error) {
+		r := scheduler.Reminder{State: scheduler.StateUnknown}
+		err := row.Scan(&r.RequestID, &r.LinkCreatedAt, &r.Slot, &r.DueAt, &r.Reason, &r.Attempt,
+			&r.HandedOffAt, &r.FinishedAt, &r.ClaimedBy, &r.MessageID, &r.SMTPCode, &r.SMTPReply)
+		r.LinkCreatedAt, r.DueAt = r.LinkCreatedAt.UTC(), r.DueAt.UTC()
+		r.HandedOffAt, r.FinishedAt = r.HandedOffAt.UTC(), r.FinishedAt.UTC()
+		return r, err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list unknown outcomes: %w", err)
+	}
+	return list, nil
+}
+
+// Resolve settles the unknown outcome of one slot as a person says. The zero link means the only
+// one there is; where several links have the slot unknown, it is refused.
+func (s *Store) Resolve(ctx context.Context, requestID, slot string, link time.Time, sent bool, by Act) error {
+	return pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+		var moved, touched int64
+		err := tx.QueryRow(ctx, resolveSQL, requestID, slot, timestamp(link), sent, by.Actor, by.Why).Scan(&moved, &touched)
+		switch {
+		case err != nil:
+			return fmt.Errorf("resolve %s of request %s: %w", slot, requestID, err)
+		case moved == 0:
+			return fmt.Errorf("request %s has no unknown outcome of slot %s: %w", requestID, slot, ErrNotFound)
+		case moved > 1:
+			return fmt.Errorf("request %s has slot %s unknown for %d links: name one with --link", requestID, slot, moved)
+		}
+		return nil
+	})
+}
+
+// Pause keeps a request from being reminded before until; scheduler.Forever means until resumed.
+func (s *Store) Pause(ctx context.Context, requestID string, until time.Time, by Act) error {
+	at := timestamp(until)
+	if until.Equal(scheduler.Forever()) {
+		at = pgtype.Timestamptz{Valid: true, InfinityModifier: pgtype.Infinity}
+	}
+	return s.setPause(ctx, requestID, at, "pause", by)
+}
+
+// Resume ends a pause.
+func (s *Store) Resume(ctx context.Context, requestID string, by Act) error {
+	return s.setPause(ctx, requestID, pgtype.Timestamptz{}, "resume", by)
+}
+
+func (s *Store) setPause(ctx context.Context, requestID string, until pgtype.Timestamptz, action string, by Act) error {
+	var moved, touched int64
+	err := s.pool.QueryRow(ctx, pauseSQL, requestID, until, action, by.Actor, by.Why).Scan(&moved, &touched)
+	if err != nil {
+		return fmt.Errorf("%s request %s: %w", action, requestID, err)
+	}
+	if moved == 0 {
+		return fmt.Errorf("request %s: %w", requestID, ErrNotFound)
+	}
+	return nil
+}
+
+// Suppress keeps an address from being mailed; it reports whether that is new.
+func (s *Store) Suppress(ctx context.Context, address string, by Act) (bool, error) {
+	return s.setSuppression(ctx, suppressAddressSQL, address, by)
+}
+
+// Unsuppress lets an address be mailed again; it reports whether it was suppressed.
+func (s *Store) Unsuppress(ctx context.Context, address string, by Act) (bool, error) {
+	return s.setSuppression(ctx, unsuppressAddressSQL, address, by)
+}
+
+func (s *Store) setSuppression(ctx context.Context, sql, address string, by Act) (bool, error) {
+	var n int64
+	err := s.pool.QueryRow(ctx, sql, strings.ToLower(strings.TrimSpace(address)), by.Actor, by.Why).Scan(&n)
+	if err != nil {
+		return false, fmt.Errorf("change the suppression: %w", err)
+	}
+	return n > 0, nil
+}
+
+// Readopt takes this database for an environment because a person says so. Slots due until now
+// are never sent.
+func (s *Store) Readopt(ctx context.Context, environment string, by Act) error {
+	if _, err := s.pool.Exec(ctx, readoptSQL, environment, by.Actor, by.Why); err != nil {
+		return fmt.Errorf("adopt the database: %w", err)
+	}
+	return nil
+}
+
+// EachOpen calls f with everything about each open request, in the order of their ids.
+func (s *Store) EachOpen(ctx context.Context, f func(scheduler.Input) error) error {
+	const stretch = 500
+	for last := ""; ; {
+		rows, err := s.pool.Query(ctx, openIDsSQL, last, stretch)
+		if err != nil {
+			return fmt.Errorf("list open requests: %w", err)
+		}
+		ids, err := pgx.CollectRows(rows, pgx.RowTo[string])
+		if err != nil {
+			return fmt.Errorf("list open requests: %w", err)
+		}
+		if len(ids) == 0 {
+			return nil
+		}
+		inputs, err := readInputs(ctx, s.pool, ids)
+		if err != nil {
+			return err
+		}
+		for _, in := range inputs {
+			if err := f(in); err != nil {
+				return err
+			}
+		}
+		last = ids[len(ids)-1]
+	}
+}
+
+// Event is what somebody did about a request.
+type Event struct {
+	At     time.Time `json:"at"` // UTC
+	Actor  string    `json:"actor"`
+	Action string    `json:"action"`
+	Slot   string    `json:"slot,omitempty"`
+	Detail string    `json:"detail,omitempty"`
+	Why    string    `json:"why"`
+}
+
+// Events lists what people did about one request, the oldest first.
+func (s *Store) Events(ctx context.Context, requestID string) ([]Event, error) {
+	rows, err := s.pool.Query(ctx, eventsSQL, requestID)
+	if err != nil {
+		return nil, fmt.Errorf("list events: %w", err)
+	}
+	list, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (Event, error) {
+		var e Event
+		err := row.Scan(&e.At, &e.Actor, &e.Action, &e.Slot, &e.Detail, &e.Why)
+		e.At = e.At.UTC()
+		return e, err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list events: %w", err)
+	}
+	return list, nil
+}
