@@ -13,7 +13,7 @@ type cronField struct {
 	names           []string // of the values from lowest on
 }
 
-var cronFields = [...]cronField{
+var cronFields = [...]cronField{ //nolint:gochecknoglobals // a table
 	{lowest: 0, highest: 59},
 	{lowest: 0, highest: 23},
 	{lowest: 1, highest: 31},

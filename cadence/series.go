@@ -7,6 +7,8 @@ import (
 )
 
 // No slot is due outside the years 1 to 9999, and no anchor outside them has a slot.
+//
+//nolint:gochecknoglobals // constants that the language cannot express
 var (
 	firstInstant = time.Date(1, 1, 1, 0, 0, 0, 0, time.UTC).Unix()
 	lastInstant  = time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC).Unix()

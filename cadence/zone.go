@@ -72,7 +72,8 @@ func (z zone) skip(c, low, high int64) int64 {
 // posix/… and right/… do not have it.
 var place = regexp.MustCompile(`^[A-Z][a-z]+$|^[A-Z][A-Za-z]+(/[A-Z][A-Za-z_-]+)+$`)
 
-var zones sync.Map // name to *time.Location; only names that loaded, so it is bounded
+// zones are the loaded ones by name, *time.Location each. Only names that load are kept, so it is bounded.
+var zones sync.Map //nolint:gochecknoglobals // a cache of what never changes
 
 // LoadZone returns the IANA time zone of that name. It refuses what time.LoadLocation takes
 // and nobody means: the empty name, Local, abbreviations (EST has no summer time) and fixed

@@ -1,8 +1,11 @@
 package mailer_test
 
 import (
+	"errors"
 	"slices"
 	"testing"
+
+	gomail "github.com/wneessen/go-mail"
 
 	"nudged/internal/smtptest"
 )
@@ -29,6 +32,35 @@ func BenchmarkDeliver(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+// BenchmarkGoMailSend is what BenchmarkDeliver is measured against: the library's own way, at its
+// best, over one connection.
+func BenchmarkGoMailSend(b *testing.B) {
+	srv := smtptest.Start(b, smtptest.Config{DiscardData: true})
+	client, err := gomail.NewClient(srv.Host(), gomail.WithPort(srv.Port()), gomail.WithTLSPolicy(gomail.NoTLS), gomail.WithoutNoop())
+	if err != nil {
+		b.Fatal(err)
+	}
+	if err := client.DialWithContext(b.Context()); err != nil {
+		b.Fatal(err)
+	}
+	defer client.Close()
+	msg := gomail.NewMsg()
+	if err := errors.Join(msg.From("reminders@example.com"), msg.To("ana@example.net")); err != nil {
+		b.Fatal(err)
+	}
+	composed, err := newMailer(b, local(srv)).Compose(task())
+	if err != nil {
+		b.Fatal(err)
+	}
+	msg.SetBodyString(gomail.TypeTextPlain, string(composed.Data))
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := client.Send(msg); err != nil {
+			b.Fatal(err)
+		}
 	}
 }
 

@@ -6,15 +6,13 @@ import (
 	"io"
 	"mime"
 	"mime/multipart"
+	"mime/quotedprintable"
 	"net/mail"
 	"slices"
 	"strings"
 	"testing"
-	"testing/fstest"
 	"time"
 	_ "time/tzdata"
-
-	"mime/quotedprintable"
 
 	"nudged/cadence"
 	"nudged/internal/smtptest"
@@ -333,151 +331,4 @@ func TestM13(t *testing.T) {
 			}
 		})
 	}
-}
-
-func TestAddresses(t *testing.T) {
-	m := composer(t)
-	good := map[string]string{
-		"ana@example.net":                     "ana@example.net",
-		" ana@example.net ":                   "ana@example.net",
-		"<ana@example.net>":                   "ana@example.net",
-		"ana+tax@example.net":                 "ana+tax@example.net",
-		"ana@localhost":                       "ana@localhost",
-		"Ana@Example.NET":                     "Ana@Example.NET",
-		"ana@b\u00fccher.example":             "ana@xn--bcher-kva.example",
-		"ana@B\u00dcCHER.example":             "ana@xn--bcher-kva.example",
-		"\u30e6\u30fc\u30b6\u30fc@example.jp": "\u30e6\u30fc\u30b6\u30fc@example.jp",
-		`"ana b"@example.net`:                 "ana b@example.net",
-	}
-	for text, want := range good {
-		task := task()
-		task.Request.RecipientEmail = text
-		msg, err := m.Compose(task)
-		if err != nil || msg.To != want || msg.UTF8 != (want[0] >= 0x80) {
-			t.Errorf("%q: got %q, UTF8 %t, %v, want %q", text, msg.To, msg.UTF8, err, want)
-		}
-	}
-	bad := []string{
-		"", "@", "ana", "ana@", "@example.net", "ana@example.net, bo@example.net", "ana@example.net;bo@example.net",
-		"Ana <ana@example.net>", "ana@example.net\r\nBcc: evil@example.net", "\"ana\r\n\"@example.net", "ana@exa mple.net",
-		"friends: ana@example.net;", "ana@\u00fc..example", "ana@example\u3002net@", strings.Repeat("a", 65) + "@example.net",
-		"ana@" + strings.Repeat("a.", 130) + "net",
-	}
-	for _, text := range bad {
-		task := task()
-		task.Request.RecipientEmail = text
-		if err := refuses(t, m, task, scheduler.ReasonInvalidAddress); err != nil && len(text) > 3 && strings.Contains(err.Error(), text) {
-			t.Errorf("the error repeats the address: %v", err)
-		}
-	}
-}
-
-func TestReplyTo(t *testing.T) {
-	m := composer(t)
-	for text, want := range map[string]string{
-		"marta@example.org":               `"Marta Ruiz" <marta@example.org>`,
-		"Office <marta@example.org>":      `"Office" <marta@example.org>`,
-		"marta@b\u00fccher.example":       `"Marta Ruiz" <marta@xn--bcher-kva.example>`,
-		"":                                "",
-		"not an address":                  "",
-		"a@example.org, b@example.org":    "",
-		"m\u00e4rta@example.org":          "", // would need SMTPUTF8
-		"marta@example.org\r\nBcc: a@b.c": "",
-	} {
-		task := task()
-		task.Request.ReplyTo = text
-		if _, got := compose(t, m, task); got.Get("Reply-To") != want {
-			t.Errorf("%q: got Reply-To %q, want %q", text, got.Get("Reply-To"), want)
-		}
-	}
-}
-
-func TestLinks(t *testing.T) {
-	m := composer(t)
-	for _, link := range []string{"", "example.com/u", "/u", "https://", "javascript:alert(1)", "ftp://example.com/u", "http://exa mple.com/\x00", "https://%zz"} {
-		task := task()
-		task.Link.URL = link
-		if err := refuses(t, m, task, scheduler.ReasonTemplateError); err != nil && link != "" && strings.Contains(err.Error(), link) {
-			t.Errorf("the error repeats the link: %v", err)
-		}
-	}
-}
-
-// folder is a set of templates with one file replaced in each locale.
-func folder(locales ...string) fstest.MapFS {
-	files := make(fstest.MapFS)
-	for _, locale := range locales {
-		files[locale+"/subject.txt"] = &fstest.MapFile{Data: []byte("subject " + locale)}
-		files[locale+"/body.txt"] = &fstest.MapFile{Data: []byte("text " + locale + " {{.Locale}} {{.URL}}")}
-		files[locale+"/body.html"] = &fstest.MapFile{Data: []byte("<p>html " + locale + "</p>")}
-	}
-	return files
-}
-
-// TestT01 is the row T01: a field that does not exist is an error, and nothing is sent.
-func TestT01(t *testing.T) {
-	for _, name := range []string{"en/subject.txt", "en/body.txt", "en/body.html"} {
-		for _, text := range []string{"{{.Link}}", "{{index .Missing 3}}", "{{.Title.Nope}}", "{{template \"other\"}}", "{{slice .Title 9}}"} {
-			files := folder("en")
-			files[name] = &fstest.MapFile{Data: []byte(text)}
-			m, err := mailer.New(mailer.Config{Host: "relay.example.com", From: example(), Templates: files})
-			if err != nil {
-				continue // html/template finds a missing template already when it parses
-			}
-			task := task()
-			task.Request.Title = "short"
-			if err := refuses(t, m, task, scheduler.ReasonTemplateError); err != nil && !strings.Contains(err.Error(), strings.TrimPrefix(name, "en/")) {
-				t.Errorf("the error does not name the file: %v", err)
-			}
-			m.Close()
-		}
-	}
-	empty := folder("en")
-	empty["en/subject.txt"] = &fstest.MapFile{Data: []byte(" \n")}
-	refuses(t, composer(t, func(cfg *mailer.Config) { cfg.Templates = empty }), task(), scheduler.ReasonTemplateError)
-	noURL := task()
-	noURL.Link.URL = ""
-	refuses(t, composer(t), noURL, scheduler.ReasonTemplateError)
-}
-
-// TestT02 is the row T02: the subject and the text are not HTML, and the HTML is.
-func TestT02(t *testing.T) {
-	const name = "L'Or\u00e9al & O'Brien <S\u00f6hne>"
-	m := composer(t, func(cfg *mailer.Config) {
-		cfg.Templates = fstest.MapFS{
-			"en/subject.txt": {Data: []byte("{{.SenderName}}\n")},
-			"en/body.txt":    {Data: []byte("{{.SenderName}}")},
-			"en/body.html":   {Data: []byte("<p>{{.SenderName}}</p>")},
-		}
-	})
-	task := task()
-	task.Request.SenderName = name
-	_, got := compose(t, m, task)
-	if got.subject(t) != name || got.text != name {
-		t.Errorf("got subject %q and text %q, want %q", got.subject(t), got.text, name)
-	}
-	if want := "<p>L&#39;Or\u00e9al &amp; O&#39;Brien &lt;S\u00f6hne&gt;</p>"; got.html != want {
-		t.Errorf("got HTML %q, want %q", got.html, want)
-	}
-}
-
-func TestLocales(t *testing.T) {
-	m := composer(t, func(cfg *mailer.Config) { cfg.Templates, cfg.Locale = folder("en", "fr", "pt-br", "pt"), "fr" })
-	for locale, want := range map[string]string{
-		"": "fr", "en": "en", "en-GB": "en", "EN_us": "en", "pt-BR": "pt-br", "pt-PT": "pt", "pt-BR-x-y": "pt-br", "de": "fr", "-": "fr",
-	} {
-		task := task()
-		task.Request.Locale = locale
-		_, got := compose(t, m, task)
-		if got.subject(t) != "subject "+want || got.text != "text "+want+" "+want+" "+task.Link.URL {
-			t.Errorf("%q: got %q, want %s", locale, got.text, want)
-		}
-	}
-}
-
-func TestPanicInTemplate(t *testing.T) {
-	// A nil zone deep in a task is the kind of thing that panics while rendering.
-	files := folder("en")
-	files["en/body.txt"] = &fstest.MapFile{Data: []byte(`{{.ExpiresAt.In nil}}`)}
-	refuses(t, composer(t, func(cfg *mailer.Config) { cfg.Templates = files }), task(), scheduler.ReasonTemplateError)
 }

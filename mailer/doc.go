@@ -43,6 +43,10 @@
 //	final dot             other 5xx                  failed    message_refused    no
 //	final dot             silence, loss, nonsense    unknown   reply_lost         no
 //
+// Decided here, without an answer: what the relay said at EHLO that it cannot take is failed,
+// message_refused (SIZE, 8BITMIME) or invalid_address (SMTPUTF8), before anything is sent; an ended
+// context is deferred, shutdown; a hand-off that came too late is deferred, lease_lost.
+//
 // A 5xx with an enhanced code (RFC 3463) that says the address does not exist also asks to
 // suppress the address: 5.1.1, 5.1.2, 5.1.3, 5.1.6, 5.1.10 and 5.2.1, from RCPT on. The words of
 // the answer are not enough: "550 no such user" alone is what relays also say to spam.

@@ -72,7 +72,12 @@ func parseTemplates(folder fs.FS, standard string) (templates, error) {
 	}
 	t := templates{byLocale: make(map[string]localised), standard: tag(standard)}
 	for _, entry := range entries {
-		if !entry.IsDir() {
+		// Stat follows links: that is how Kubernetes mounts folders, beside hidden ones of its own.
+		info, err := fs.Stat(folder, entry.Name())
+		if err != nil {
+			return templates{}, fmt.Errorf("read templates: %w", err)
+		}
+		if !info.IsDir() || strings.HasPrefix(entry.Name(), ".") {
 			continue
 		}
 		parsed, err := parseLocale(folder, entry.Name())

@@ -42,9 +42,12 @@ func TestSchemaIsTheGoldenOne(t *testing.T) {
 	}
 }
 
-// noise matches what a dump says about the programs that made it and the session that reads it:
-// whole lines, which no object of ours begins with.
-var noise = regexp.MustCompile(`(?m)^(--.*|SET .*|SELECT pg_catalog\.set_config.*|\\(un)?restrict .*)?\n`)
+// What a dump says about the programs that made it and the session that will read it are whole
+// lines, such as no object of ours has.
+var (
+	noise = regexp.MustCompile(`(?m)^(--.*|SET .*|SELECT pg_catalog\.set_config.*|\\(un)?restrict .*)\n`)
+	gaps  = regexp.MustCompile(`\n{3,}`)
+)
 
 // dump returns the schema as SQL that does not depend on the version of the server.
 func dump(t *testing.T, db *database) []byte {
@@ -56,8 +59,8 @@ func dump(t *testing.T, db *database) []byte {
 	if err != nil {
 		t.Fatalf("pg_dump: %v: %s", err, stderr.Bytes())
 	}
-	lines := noise.ReplaceAllString(string(out), "")
-	return []byte(strings.ReplaceAll(lines, ";\n", ";\n\n"))
+	lines := gaps.ReplaceAllString(noise.ReplaceAllString(string(out), ""), "\n\n")
+	return []byte(strings.TrimSpace(lines) + "\n")
 }
 
 // pgDump finds the pg_dump of the server's own version, or else any: an older one than the server

@@ -104,7 +104,10 @@ func (p *Policy) Plan(in Input) Decision {
 	if problem == ProblemUnknownCadence {
 		return d
 	}
-	if series.Cadence.Max() > 0 && led.mails >= series.Cadence.Max() && led.maxReached && len(led.deferred) == 0 {
+	if series.Cadence.Max() > 0 && led.mails >= series.Cadence.Max() && led.maxReached {
+		for _, r := range led.deferred {
+			d.end(r, StateSkipped, ReasonMaxReached)
+		}
 		return d
 	}
 	due := series.due(led, in.Now)

@@ -3,10 +3,12 @@ package main
 import (
 	"fmt"
 	"io"
+	"strings"
 	"text/tabwriter"
 	"time"
 
 	"nudged/internal/config"
+	"nudged/internal/postgres"
 	"nudged/scheduler"
 )
 
@@ -18,14 +20,15 @@ type explainCommand struct {
 
 // explanation is the stable JSON of explain.
 type explanation struct {
-	RequestID string          `json:"request_id"`
-	Answer    string          `json:"answer"`
-	Status    string          `json:"status,omitempty"`
-	Zone      string          `json:"zone"`
-	Cadence   string          `json:"cadence,omitempty"`
-	Problem   string          `json:"problem,omitempty"`
-	Slots     []explainedSlot `json:"slots"`
-	Next      []plannedSlot   `json:"next"`
+	RequestID string           `json:"request_id"`
+	Answer    string           `json:"answer"`
+	Status    string           `json:"status,omitempty"`
+	Zone      string           `json:"zone"`
+	Cadence   string           `json:"cadence,omitempty"`
+	Problem   string           `json:"problem,omitempty"`
+	Slots     []explainedSlot  `json:"slots"`
+	Next      []plannedSlot    `json:"next"`
+	Events    []postgres.Event `json:"events"`
 }
 
 // explainedSlot is one row of the ledger. Instants are UTC; Local ones carry the offset.
@@ -65,6 +68,9 @@ func (c *explainCommand) Run(g *globals) error {
 		return fmt.Errorf("there is no request %q", c.RequestID)
 	}
 	e := explanationOf(policyOf(cfg).Explain(in, c.Count))
+	if e.Events, err = store.Events(g.ctx, c.RequestID); err != nil {
+		return err
+	}
 	if c.Output == "json" {
 		return printJSON(g.stdout, e)
 	}
@@ -119,6 +125,17 @@ func (e explanation) print(w io.Writer) error {
 				at = inZone(when, s.DueLocal)
 			}
 			fmt.Fprintf(table, "  %s\t%s\t%s\t%s\t%s\n", s.Slot, s.DueLocal, s.State, at, s.evidence())
+		}
+		if err := table.Flush(); err != nil {
+			return err
+		}
+	}
+	if len(e.Events) > 0 {
+		fmt.Fprintln(w, "\nWhat people did:")
+		table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+		for _, event := range e.Events {
+			fmt.Fprintf(table, "  %s\t%s\t%s\t%s\n", event.At.Format(time.RFC3339),
+				strings.TrimSpace(event.Action+" "+event.Slot+" "+event.Detail), event.Actor, event.Why)
 		}
 		if err := table.Flush(); err != nil {
 			return err

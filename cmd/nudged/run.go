@@ -26,13 +26,19 @@ type runCommand struct {
 	Listen    []string `name:"web.listen-address" env:"NUDGED_WEB_LISTEN_ADDRESS" default:"127.0.0.1:9847" help:"Address of metrics and health; repeatable."`
 	WebConfig string   `name:"web.config.file" env:"NUDGED_WEB_CONFIG_FILE" placeholder:"FILE" help:"TLS and basic authentication of the web port."`
 	Dev       bool     `name:"dev" env:"NUDGED_DEV" help:"Start a private PostgreSQL and a local inbox with sample requests."`
+	Shadow    bool     `name:"shadow" env:"NUDGED_SHADOW" help:"Tell in the log what would be sent; send nothing, write nothing."`
 	DevDir    string   `name:"dev.dir" env:"NUDGED_DEV_DIR" placeholder:"DIR" help:"Folder that --dev keeps its data in."`
 }
 
 // Run implements the subcommand.
 func (c *runCommand) Run(g *globals) error {
-	if c.Dev {
+	switch {
+	case c.Dev && c.Shadow:
+		return usagef("--dev and --shadow do not go together")
+	case c.Dev:
 		return c.runDev(g)
+	case c.Shadow:
+		return c.runShadow(g)
 	}
 	d, err := newDaemon(c, g, func() (*config.Config, error) {
 		return g.load(config.NeedDatabase, config.NeedMail)
@@ -176,6 +182,11 @@ func (d *daemon) work(ctx context.Context) error {
 	aside.Go(func() { d.gauges.Run(asideCtx) })
 	aside.Go(func() { d.replans(asideCtx) })
 	aside.Go(func() { d.reloadOnSignal(asideCtx) })
+	aside.Go(func() {
+		if err := d.purges(asideCtx); err != nil {
+			d.log.Error("the ledger will not be purged", "err", err)
+		}
+	})
 	return d.loop.Run(ctx)
 }
 

@@ -3,6 +3,7 @@ package config
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -152,7 +153,7 @@ func FuzzParse(f *testing.F) {
 			}
 			return
 		}
-		mistakes, ok := err.(Mistakes)
+		mistakes, ok := errors.AsType[Mistakes](err)
 		if !ok || len(mistakes) == 0 {
 			t.Fatalf("error %#v", err)
 		}

@@ -16,13 +16,11 @@ import (
 
 // fetcher downloads the server's programs and keeps them.
 type fetcher struct {
-	repository string // a Maven repository; empty: the library's own
+	repository string // where to fetch from; empty: the library's own default
 	cache      string
-	probe      time.Duration // how long the repository may take to answer at all
+	probe      time.Duration // how long a repository that is named may take to answer at all
 	download   time.Duration // how long everything may take
 }
-
-const mavenCentral = "https://repo1.maven.org/maven2"
 
 func fetchBinaries(ctx context.Context) (binaries, error) {
 	cache, err := CacheDir()
@@ -30,10 +28,8 @@ func fetchBinaries(ctx context.Context) (binaries, error) {
 		return binaries{}, err
 	}
 	f := fetcher{
-		repository: mavenCentral,
-		cache:      filepath.Join(cache, "postgresql"),
-		probe:      5 * time.Second,
-		download:   5 * time.Minute,
+		cache:    filepath.Join(cache, "postgresql"),
+		download: 5 * time.Minute,
 	}
 	return f.fetch(ctx)
 }
@@ -46,8 +42,10 @@ func (f fetcher) fetch(ctx context.Context) (binaries, error) {
 	if bin, err := inspect(ctx, filepath.Join(home, "bin")); err == nil {
 		return bin, nil
 	}
-	if err := f.reachable(ctx); err != nil {
-		return binaries{}, fmt.Errorf("%w (it could not be fetched: %w)", ErrNotInstalled, err)
+	if f.repository != "" {
+		if err := f.reachable(ctx); err != nil {
+			return binaries{}, fmt.Errorf("%w (it could not be fetched: %w)", ErrNotInstalled, err)
+		}
 	}
 	if err := f.extract(ctx, version, home); err != nil {
 		return binaries{}, fmt.Errorf("%w (it could not be fetched: %w)", ErrNotInstalled, err)
@@ -85,9 +83,12 @@ func (f fetcher) extract(ctx context.Context, version embeddedpostgres.PostgresV
 	if err != nil {
 		return err
 	}
-	library := embeddedpostgres.NewDatabase(embeddedpostgres.DefaultConfig().
+	config := embeddedpostgres.DefaultConfig()
+	if f.repository != "" {
+		config = config.BinaryRepositoryURL(f.repository)
+	}
+	library := embeddedpostgres.NewDatabase(config.
 		Version(version).
-		BinaryRepositoryURL(f.repository).
 		CachePath(f.cache).
 		BinariesPath(home).
 		RuntimePath(filepath.Join(scratch, "run")).

@@ -21,7 +21,7 @@ const EnvURL = "NUDGED_TEST_DATABASE_URL"
 const patience = time.Minute
 
 // current is set by Main for as long as the tests run: New knows nothing but its test.
-var current atomic.Pointer[suite]
+var current atomic.Pointer[suite] //nolint:gochecknoglobals // testing.M hands nothing to a test
 
 // Main runs the tests of a package, removes what they used and returns the exit status. It fails
 // the run where goroutines outlive the tests; options say which may.

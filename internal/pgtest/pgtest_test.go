@@ -1,4 +1,4 @@
-package pgtest_test
+package pgtest
 
 import (
 	"context"
@@ -15,18 +15,17 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"nudged/internal/pgtest"
 	"nudged/migrations"
 )
 
 // envEnd makes TestEnding end this test binary in the way it names.
 const envEnd = "NUDGED_TEST_END"
 
-func TestMain(m *testing.M) { os.Exit(pgtest.Main(m)) }
+func TestMain(m *testing.M) { os.Exit(Main(m)) }
 
 func TestNewHasTheMigrations(t *testing.T) {
 	t.Parallel()
-	conn := connect(t, pgtest.New(t))
+	conn := connect(t, New(t))
 	if err := migrations.Check(t.Context(), conn); err != nil {
 		t.Error(err)
 	}
@@ -35,7 +34,7 @@ func TestNewHasTheMigrations(t *testing.T) {
 func TestEmptyHasNothing(t *testing.T) {
 	t.Parallel()
 	var exists bool
-	err := connect(t, pgtest.Empty(t)).QueryRow(t.Context(), "SELECT to_regnamespace('nudged') IS NOT NULL").Scan(&exists)
+	err := connect(t, Empty(t)).QueryRow(t.Context(), "SELECT to_regnamespace('nudged') IS NOT NULL").Scan(&exists)
 	if err != nil || exists {
 		t.Errorf("schema nudged exists = %t, %v", exists, err)
 	}
@@ -43,7 +42,7 @@ func TestEmptyHasNothing(t *testing.T) {
 
 func TestDatabasesAreApart(t *testing.T) {
 	t.Parallel()
-	one, other := connect(t, pgtest.New(t)), connect(t, pgtest.New(t))
+	one, other := connect(t, New(t)), connect(t, New(t))
 	if _, err := one.Exec(t.Context(), "CREATE TABLE mine ()"); err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +56,7 @@ func TestDatabaseGoesWithItsTest(t *testing.T) {
 	var url string
 	var conn *pgx.Conn
 	t.Run("user", func(t *testing.T) {
-		url = pgtest.New(t)
+		url = New(t)
 		var err error
 		if conn, err = pgx.Connect(t.Context(), url); err != nil { // and never closes it
 			t.Fatal(err)
@@ -81,7 +80,7 @@ func TestManyAtOnce(t *testing.T) {
 		for i := range many {
 			t.Run(fmt.Sprint(i), func(t *testing.T) {
 				t.Parallel()
-				url := pgtest.New(t)
+				url := New(t)
 				connect(t, url)
 				mu.Lock()
 				defer mu.Unlock()
@@ -96,7 +95,7 @@ func TestManyAtOnce(t *testing.T) {
 
 func TestOwnServerCanBeRestarted(t *testing.T) {
 	t.Parallel()
-	server := pgtest.OwnServer(t)
+	server := OwnServer(t)
 	url := server.ConnString("postgres")
 	if _, err := migrations.Up(t.Context(), url); err != nil {
 		t.Fatal(err)
@@ -114,10 +113,10 @@ func TestOwnServerCanBeRestarted(t *testing.T) {
 
 func TestNothingIsLeftHoweverItEnds(t *testing.T) {
 	t.Parallel()
-	for _, end := range []string{"pass", "fail", "panic", "kill"} {
+	for _, end := range []string{"pass", "fail", "leak", "panic", "kill"} {
 		t.Run(end, func(t *testing.T) {
 			t.Parallel()
-			temp, err := os.MkdirTemp("", "pgtest-")
+			temp, err := os.MkdirTemp(fastDir(), "pgtest-")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -125,7 +124,7 @@ func TestNothingIsLeftHoweverItEnds(t *testing.T) {
 			if err := os.Chmod(temp, 0o711); err != nil {
 				t.Fatal(err)
 			}
-			out, err := rerun(t, envEnd+"="+end, "TMPDIR="+temp, pgtest.EnvURL+"=").CombinedOutput()
+			out, err := rerun(t, envEnd+"="+end, "TMPDIR="+temp, EnvURL+"=").CombinedOutput()
 			if (err == nil) != (end == "pass") {
 				t.Fatalf("the run ended with %v:\n%s", err, out)
 			}
@@ -145,8 +144,8 @@ func TestNothingIsLeftHoweverItEnds(t *testing.T) {
 
 func TestServerOfTheEnvironment(t *testing.T) {
 	t.Parallel()
-	server := pgtest.OwnServer(t)
-	out, err := rerun(t, envEnd+"=pass", pgtest.EnvURL+"="+server.ConnString("postgres")).CombinedOutput()
+	server := OwnServer(t)
+	out, err := rerun(t, envEnd+"=pass", EnvURL+"="+server.ConnString("postgres")).CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v:\n%s", err, out)
 	}
@@ -172,7 +171,7 @@ func TestEnding(t *testing.T) {
 		t.Skip("only for other tests")
 	}
 	var pid int
-	conn := connect(t, pgtest.New(t))
+	conn := connect(t, New(t))
 	err := conn.QueryRow(t.Context(), "SELECT split_part(pg_read_file('postmaster.pid'), E'\\n', 1)::int").Scan(&pid)
 	if err != nil {
 		t.Fatal(err)
@@ -181,6 +180,8 @@ func TestEnding(t *testing.T) {
 	switch end {
 	case "fail":
 		t.Fatal("failed on purpose")
+	case "leak":
+		go func() { select {} }()
 	case "panic":
 		panic("on purpose")
 	case "kill":
@@ -230,8 +231,8 @@ func alive(pid int) bool {
 }
 
 func BenchmarkNew(b *testing.B) {
-	pgtest.New(b)
+	New(b)
 	for b.Loop() {
-		pgtest.New(b)
+		New(b)
 	}
 }

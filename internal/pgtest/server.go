@@ -99,7 +99,7 @@ func fastDir() string {
 	if os.Getenv("TMPDIR") != "" || syscall.Statfs(memory, &stat) != nil {
 		return os.TempDir()
 	}
-	if uint64(stat.Bavail)*uint64(stat.Bsize) < plenty {
+	if uint64(stat.Bavail)*uint64(stat.Bsize) < plenty { //nolint:unconvert // signed on other systems
 		return os.TempDir()
 	}
 	return memory

@@ -1,20 +1,14 @@
 package postgres
 
-import _ "embed" // the statements lie in files of their own
+import _ "embed" // the statements lie in files of their own; those that a fault can be planted in, in statement_*.go
 
 var (
-	//go:embed sql/recover.sql
-	recoverSQL string
-	//go:embed sql/take.sql
-	takeSQL string
 	//go:embed sql/subjects.sql
 	subjectsSQL string
 	//go:embed sql/ledger.sql
 	ledgerSQL string
 	//go:embed sql/documents.sql
 	documentsSQL string
-	//go:embed sql/insert_rows.sql
-	insertRowsSQL string
 	//go:embed sql/claim_deferred.sql
 	claimDeferredSQL string
 	//go:embed sql/end_deferred.sql
@@ -27,8 +21,6 @@ var (
 	settleSQL string
 	//go:embed sql/suppress.sql
 	suppressSQL string
-	//go:embed sql/hand_off.sql
-	handOffSQL string
 	//go:embed sql/renew.sql
 	renewSQL string
 	//go:embed sql/open_requests.sql
@@ -55,4 +47,6 @@ var (
 	openIDsSQL string
 	//go:embed sql/events.sql
 	eventsSQL string
+	//go:embed sql/purge.sql
+	purgeSQL string
 )

@@ -78,7 +78,9 @@ func Hangup() Action { return Action{silent: true, end: fin} }
 // Reset breaks the connection (RST) without an answer.
 func Reset() Action { return Action{silent: true, end: rst} }
 
-// Stall never answers. The connection stays open until the client or the server closes it.
+// Stall never answers. The connection stays open until the client or the server closes it. In a
+// body the server also stops reading, so that the client finds the buffers full; there only the
+// server's Close ends it.
 func Stall() Action { return Action{silent: true, end: blackhole} }
 
 // ThenHangup closes the connection (FIN) after the answer.

@@ -4,10 +4,9 @@ import (
 	"bufio"
 	"bytes"
 	"crypto/tls"
-	"encoding/base64"
 	"errors"
-	"io"
 	"net"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -152,53 +151,6 @@ func (s *session) startTLS(line string) error {
 	return s.handshake()
 }
 
-func (s *session) auth(line string) error {
-	fields := strings.Fields(line)
-	if len(fields) < 2 {
-		return s.reply("501 5.5.4 which mechanism?")
-	}
-	var user, password string
-	switch strings.ToUpper(fields[1]) {
-	case "PLAIN":
-		response := ""
-		if len(fields) > 2 {
-			response = decode64(fields[2])
-		} else if err := s.challenge("", &response); err != nil {
-			return err
-		}
-		if parts := strings.Split(response, "\x00"); len(parts) == 3 {
-			user, password = parts[1], parts[2]
-		}
-	case "LOGIN":
-		if err := s.challenge("Username:", &user); err != nil {
-			return err
-		}
-		if err := s.challenge("Password:", &password); err != nil {
-			return err
-		}
-	default:
-		return s.reply("504 5.5.4 mechanism not known")
-	}
-	usual := "535 5.7.8 bad username or password"
-	if s.srv.cfg.Username != "" && user == s.srv.cfg.Username && password == s.srv.cfg.Password {
-		usual = "235 2.7.0 welcome"
-	}
-	code, err := s.answer(StageAUTH, line, usual)
-	if code == '2' {
-		s.user = user
-	}
-	return err
-}
-
-func (s *session) challenge(question string, response *string) error {
-	if err := s.reply("334 " + base64.StdEncoding.EncodeToString([]byte(question))); err != nil {
-		return err
-	}
-	line, err := s.readCommand()
-	*response = decode64(line)
-	return err
-}
-
 func (s *session) mail(line string) error {
 	usual := "250 2.1.0 ok"
 	path, params, ok := pathOf(line, "FROM:")
@@ -231,7 +183,7 @@ func (s *session) rcpt(line string) error {
 		usual = "503 5.5.1 need MAIL first"
 	}
 	before := s.msg.To
-	s.msg.To = append(before[:len(before):len(before)], path)
+	s.msg.To = slices.Concat(before, []string{path})
 	code, err := s.answer(StageRCPT, line, usual)
 	if code != '2' {
 		s.msg.To = before
@@ -300,92 +252,6 @@ func (s *session) finish(fate Fate) {
 
 func (s *session) complete() {
 	s.msg.Conn, s.msg.TLS, s.msg.User, s.msg.At = s.id, s.secure, s.user, time.Now()
-}
-
-// answer asks the script and plays its action, or the usual answer. It returns the first digit
-// of the answer that was given, 0 where there was none.
-func (s *session) answer(stage Stage, line, usual string) (byte, error) {
-	s.complete()
-	s.srv.rec.update(func() { s.srv.rec.reached[stage]++ })
-	a := (*s.srv.script.Load())(Event{Stage: stage, Conn: s.id, Line: line, Message: s.msg})
-	if a.reply == "" && a.raw == "" && !a.silent {
-		a.reply = usual
-	}
-	if stage == StageDot {
-		s.finish(a.fate())
-	}
-	if err := s.pause(a); err != nil {
-		return 0, err
-	}
-	digit, err := s.say(a)
-	if err != nil {
-		return digit, err
-	}
-	return digit, s.end(a.end, stage)
-}
-
-// fate tells whether a message answered in this way counts as accepted.
-func (a Action) fate() Fate {
-	if a.commit == accepted || a.commit == byReply && strings.HasPrefix(a.reply, "2") {
-		return Accepted
-	}
-	return Refused
-}
-
-// pause waits as the action wants it.
-func (s *session) pause(a Action) error {
-	if a.until == nil && a.after == 0 {
-		return nil
-	}
-	if err := s.flush(); err != nil {
-		return err
-	}
-	if a.until != nil {
-		select {
-		case <-a.until:
-		case <-s.srv.done:
-			return errEnded
-		}
-	}
-	timer := time.NewTimer(a.after)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-s.srv.done:
-		return errEnded
-	}
-}
-
-func (s *session) say(a Action) (byte, error) {
-	switch {
-	case a.raw != "":
-		if err := s.write(a.raw); err != nil {
-			return 0, err
-		}
-		return 0, s.flush()
-	case a.reply != "":
-		return a.reply[0], s.reply(a.reply)
-	}
-	return 0, nil
-}
-
-func (s *session) end(how end, stage Stage) error {
-	if how == stay {
-		return nil
-	}
-	_ = s.flush()
-	switch how {
-	case rst:
-		s.reset()
-	case blackhole:
-		if stage == StageBody { // the client shall find its buffers full
-			<-s.srv.done
-		} else {
-			_, _ = io.Copy(io.Discard, s.r)
-		}
-	}
-	return errEnded
 }
 
 // closeIdle says farewell and closes the connection if it is between two messages.
@@ -461,9 +327,4 @@ func pathOf(line, keyword string) (path string, params []string, ok bool) {
 		return "", nil, false
 	}
 	return rest[1:last], strings.Fields(rest[last+1:]), true
-}
-
-func decode64(text string) string {
-	decoded, _ := base64.StdEncoding.DecodeString(text)
-	return string(decoded)
 }

@@ -57,6 +57,7 @@ func answer(w http.ResponseWriter, status int, text string) {
 	io.WriteString(w, text+"\n") //nolint:errcheck // the client went away: nobody is left to tell
 }
 
+//nolint:gochecknoglobals // parsed once and only read
 var frontPage = template.Must(template.New("front").Parse(`<!doctype html>
 <html lang="en">
 <meta charset="utf-8">

@@ -11,9 +11,7 @@ BEGIN
     SELECT o.request_id, '-infinity' FROM old_rows o ORDER BY o.request_id
     ON CONFLICT ON CONSTRAINT schedules_pkey DO UPDATE SET wake_at = '-infinity'
     WHERE s.wake_at IS DISTINCT FROM '-infinity';
-
     RETURN NULL;
-
 END
 $$;
 
@@ -28,9 +26,7 @@ BEGIN
     SELECT n.request_id, '-infinity' FROM new_rows n ORDER BY n.request_id
     ON CONFLICT ON CONSTRAINT schedules_pkey DO UPDATE SET wake_at = '-infinity'
     WHERE s.wake_at IS DISTINCT FROM '-infinity';
-
     RETURN NULL;
-
 END
 $$;
 
@@ -49,9 +45,7 @@ BEGIN
     ORDER BY n.request_id
     ON CONFLICT ON CONSTRAINT schedules_pkey DO UPDATE SET wake_at = '-infinity'
     WHERE s.wake_at IS DISTINCT FROM '-infinity';
-
     RETURN NULL;
-
 END
 $$;
 
@@ -66,9 +60,7 @@ BEGIN
     SELECT o.id, '-infinity' FROM old_rows o ORDER BY o.id
     ON CONFLICT ON CONSTRAINT schedules_pkey DO UPDATE SET wake_at = '-infinity'
     WHERE s.wake_at IS DISTINCT FROM '-infinity';
-
     RETURN NULL;
-
 END
 $$;
 
@@ -86,9 +78,7 @@ BEGIN
     ORDER BY n.id
     ON CONFLICT ON CONSTRAINT schedules_pkey DO UPDATE SET wake_at = '-infinity'
     WHERE s.wake_at IS DISTINCT FROM '-infinity';
-
     RETURN NULL;
-
 END
 $$;
 
@@ -109,9 +99,7 @@ BEGIN
     ORDER BY n.id
     ON CONFLICT ON CONSTRAINT schedules_pkey DO UPDATE SET wake_at = '-infinity'
     WHERE s.wake_at IS DISTINCT FROM '-infinity';
-
     RETURN NULL;
-
 END
 $$;
 
@@ -125,7 +113,6 @@ CREATE FUNCTION nudged.touch(request_id text) RETURNS void
     VALUES ($1, '-infinity')
     ON CONFLICT ON CONSTRAINT schedules_pkey DO UPDATE SET wake_at = '-infinity'
     WHERE s.wake_at IS DISTINCT FROM '-infinity';
-
 $_$;
 
 COMMENT ON FUNCTION nudged.touch(request_id text) IS 'Look at this request at the next pass. For applications whose requests, links or documents are views: call it from a trigger of your own.';
@@ -499,4 +486,3 @@ CREATE TRIGGER nudged_insert AFTER INSERT ON nudged.requests REFERENCING NEW TAB
 CREATE TRIGGER nudged_update AFTER UPDATE ON nudged.links REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION nudged.links_updated();
 
 CREATE TRIGGER nudged_update AFTER UPDATE ON nudged.requests REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION nudged.requests_updated();
-

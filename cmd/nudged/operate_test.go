@@ -1,0 +1,266 @@
+package main_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"nudged/internal/smtptest"
+)
+
+// want runs a subcommand that must succeed and print something.
+func (s *site) want(output string, args ...string) {
+	s.t.Helper()
+	out, stderr, status := s.command(args...)
+	if status != 0 || !strings.Contains(out, output) {
+		s.t.Errorf("%s: status %d, %s%s; want %q", strings.Join(args, " "), status, out, stderr, output)
+	}
+}
+
+// refuse runs a subcommand that must end with this status and one line that says why.
+func (s *site) refuse(status int, line string, args ...string) {
+	s.t.Helper()
+	_, stderr, got := s.command(args...)
+	if got != status || !strings.Contains(stderr, line) || strings.Count(stderr, "\n") != 1 {
+		s.t.Errorf("%s: status %d, %q; want status %d and one line with %q", strings.Join(args, " "), got, stderr, status, line)
+	}
+}
+
+// The classic of this field: the server accepts every message and then goes silent. One body
+// each, all unknown, listed, none repeated; after a person says "not sent", exactly one more.
+func TestAcceptedAndSilent(t *testing.T) {
+	s := newSite(t, smtptest.Config{Script: smtptest.Always(smtptest.StageDot, smtptest.Stall().Accepting())})
+	s.due(3)
+	p := s.start().ready()
+	s.waitRows("unknown/reply_lost", 3)
+	out, _, status := s.command("unknown", "--output", "json")
+	var list []struct {
+		RequestID string `json:"request_id"`
+		Slot      string
+		MessageID string `json:"message_id"`
+		Evidence  string
+	}
+	if err := json.Unmarshal([]byte(out), &list); err != nil || status != 0 || len(list) != 3 {
+		t.Fatalf("unknown (status %d): %s", status, out)
+	}
+	if list[0].MessageID == "" || list[0].Evidence == "" || list[0].Slot != "3d" {
+		t.Errorf("evidence is missing: %+v", list[0])
+	}
+	s.wait("the gauge", func() bool {
+		_, metrics := p.get("/metrics")
+		return strings.Contains(metrics, "nudged_unknown_outcomes 3\n")
+	})
+	for range 20 {
+		s.exec(`SELECT nudged.touch(id) FROM nudged.requests`)
+		s.waitPlanned()
+	}
+	if n := len(s.smtp.Accepted()); n != 3 {
+		t.Fatalf("the server accepted %d messages, want 3", n)
+	}
+
+	s.smtp.SetScript(nil)
+	s.refuse(1, "there is none", "resolve", "r-1", "7d", "--sent", "--why", "log read")
+	s.want("settled as not sent", "resolve", "r-1", "3d", "--not-sent", "--why", "the relay's log has no such Message-ID")
+	s.want("settled as sent", "resolve", "r-2", "3d", "--sent", "--why", "queue id 4711 in the relay's log")
+	// min_gap counts from the mail that may have gone out, so the repetition waits for it.
+	s.exec(`UPDATE nudged.reminders SET handed_off_at = handed_off_at - interval '2 hours' WHERE request_id = 'r-1'`)
+	s.exec(`SELECT nudged.touch('r-1')`)
+	s.wait("r-1 to be sent", func() bool { return len(s.smtp.Accepted()) == 4 })
+	s.waitRows("sent/", 2)
+	if rows := s.rows(); rows["unknown/reply_lost"] != 1 {
+		t.Errorf("got %v, want one still unknown", rows)
+	}
+	s.want("the relay's log has no such Message-ID", "explain", "r-1")
+}
+
+// waitPlanned waits until no request waits to be planned.
+func (s *site) waitPlanned() {
+	s.t.Helper()
+	s.wait("a pass", func() bool {
+		var woken int
+		err := s.db.QueryRow(s.t.Context(), `SELECT count(*) FROM nudged.schedules WHERE wake_at = '-infinity'`).Scan(&woken)
+		return err == nil && woken == 0
+	})
+}
+
+func TestPauseResumeSuppress(t *testing.T) {
+	s := newSite(t, smtptest.Config{})
+	s.exec(`INSERT INTO nudged.requests (id, account_id, status, recipient_email, title) VALUES ('p', 'a', 'pending', 'P@Example.net', 'T'), ('q', 'a', 'pending', 'q@example.net', 'T')`)
+	s.want("is paused until resumed", "pause", "p", "--why", "on holiday")
+	s.want("is suppressed", "suppress", "q@example.net", "--why", "asked by phone")
+	s.exec(`INSERT INTO nudged.links (request_id, url, created_at) SELECT id, 'https://example.com/x', now() - interval '3 days 1 minute' FROM nudged.requests`)
+	s.start().ready()
+	s.waitRows("skipped/paused", 1)
+	s.waitRows("skipped/suppressed", 1)
+	s.want("Nothing is sent now: the request is paused", "explain", "p")
+	s.want("is resumed", "resume", "p")
+	s.want("may be mailed again", "unsuppress", "q@example.net")
+	s.want("was not suppressed", "unsuppress", "q@example.net")
+	s.waitPlanned()
+	if n := len(s.smtp.Accepted()); n != 0 {
+		t.Errorf("a slot that fell due in the pause was sent afterwards: %d messages", n)
+	}
+	s.refuse(1, "request nobody: there is none", "pause", "nobody", "--why", "x")
+	s.refuse(2, "--why", "pause", "p")
+	s.refuse(2, `got "soon"`, "pause", "p", "--until", "soon", "--why", "x")
+	s.refuse(2, `got "Ann <a@b.c>"`, "suppress", "Ann <a@b.c>", "--why", "x")
+	var events int
+	if err := s.db.QueryRow(t.Context(), `SELECT count(*) FROM nudged.events WHERE actor LIKE '%@%' AND why <> ''`).Scan(&events); err != nil || events != 4 {
+		t.Errorf("got %d events (%v), want 4", events, err)
+	}
+}
+
+// A database of another environment, or a restored copy, sends nothing until a person adopts it.
+func TestForeignDatabaseSendsNothing(t *testing.T) {
+	for name, foreign := range map[string]string{
+		"other environment": `UPDATE nudged.installation SET environment = 'production'`,
+		"restored copy":     `UPDATE nudged.installation SET identity = '1'`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSite(t, smtptest.Config{})
+			s.start().ready().stop()
+			s.exec(foreign)
+			s.due(1)
+			p := s.start()
+			s.wait("the refusal", func() bool { return strings.Contains(p.log.String(), "nothing is sent before `nudged adopt`") })
+			if status, _ := p.get("/-/ready"); status != http.StatusServiceUnavailable {
+				t.Errorf("/-/ready answers %d, want 503", status)
+			}
+			if rows := s.rows(); len(rows) != 0 {
+				t.Errorf("the ledger was written: %v", rows)
+			}
+			s.want("is adopted", "adopt", "--why", "staging copy of last night")
+			p.ready()
+			s.waitRows("skipped/before_adoption", 1)
+			if n := len(s.smtp.Accepted()); n != 0 {
+				t.Errorf("a slot due before the adoption was sent")
+			}
+		})
+	}
+}
+
+func TestReloadPutsACadenceInPlace(t *testing.T) {
+	s := newSite(t, smtptest.Config{})
+	s.configure(`cadences: {default: {after: [3d, 7d]}}`)
+	s.exec(`INSERT INTO nudged.requests (id, account_id, status, recipient_email, title) VALUES ('r', 'a', 'pending', 'r@example.net', 'T')`)
+	s.exec(`INSERT INTO nudged.links (request_id, url, created_at) VALUES ('r', 'https://example.com/x', now() - interval '1 day 1 minute')`)
+	p := s.start().ready()
+	s.waitPlanned()
+
+	// A bad file keeps the old configuration and says why.
+	s.configure(`cadences: {default: {after: [7d, 3d]}}`)
+	response, err := http.Post(p.web+"/-/reload", "", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response.Body.Close()
+	_, metrics := p.get("/metrics")
+	if response.StatusCode != http.StatusInternalServerError || !strings.Contains(metrics, "nudged_config_last_reload_successful 0\n") {
+		t.Errorf("a bad file: status %d, metrics %t", response.StatusCode, strings.Contains(metrics, "nudged_config_last_reload_successful 0\n"))
+	}
+
+	// What would change is shown before it is put in place.
+	good := filepath.Join(s.dir, "other.yml")
+	s.configure(`cadences: {default: {after: [1d, 7d]}}`)
+	text, err := os.ReadFile(s.config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(good, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s.configure(`cadences: {default: {after: [3d, 7d]}}`)
+	s.want("1 of 1 open requests would have another next slot", "plan", "--diff", good)
+	s.want("moved", "plan", "--diff", good)
+	s.want("0 of 1 open requests", "plan", "--diff", s.config)
+
+	if err := os.Rename(good, s.config); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.cmd.Process.Signal(syscall.SIGHUP); err != nil {
+		t.Fatal(err)
+	}
+	s.waitRows("sent/", 1) // slot 1d is due by the new cadence
+	_, metrics = p.get("/metrics")
+	if !strings.Contains(metrics, "nudged_config_last_reload_successful 1\n") {
+		t.Error("the reload metric does not tell the success")
+	}
+	s.want("1d", "plan", "r")
+}
+
+func TestConfigurationChangedBetweenRuns(t *testing.T) {
+	s := newSite(t, smtptest.Config{})
+	s.configure(`cadences: {default: {after: [30d]}}`)
+	s.exec(`INSERT INTO nudged.requests (id, account_id, status, recipient_email, title) VALUES ('r', 'a', 'pending', 'r@example.net', 'T')`)
+	s.exec(`INSERT INTO nudged.links (request_id, url, created_at) VALUES ('r', 'https://example.com/x', now() - interval '1 day 1 minute')`)
+	p := s.start().ready()
+	s.waitPlanned()
+	p.stop()
+	s.configure(`cadences: {default: {after: [1d, 30d]}}`)
+	s.start().ready()
+	s.waitRows("sent/", 1)
+}
+
+func TestShadowSendsAndWritesNothing(t *testing.T) {
+	s := newSite(t, smtptest.Config{})
+	s.due(2)
+	p := s.start("--shadow")
+	s.wait("both slots to be told", func() bool { return strings.Count(p.log.String(), `msg="would send"`) == 2 })
+	p.stop()
+	if n := s.smtp.Connections(); n != 0 {
+		t.Errorf("the shadow connected to the mail server %d times", n)
+	}
+	var woken, installed int
+	err := s.db.QueryRow(t.Context(), `SELECT (SELECT count(*) FROM nudged.schedules WHERE wake_at = '-infinity'),
+		(SELECT count(*) FROM nudged.installation)`).Scan(&woken, &installed)
+	if rows := s.rows(); err != nil || len(rows) != 0 || woken != 2 || installed != 0 {
+		t.Errorf("the shadow wrote: ledger %v, %d waiting, %d installations (%v)", rows, woken, installed, err)
+	}
+	s.refuse(2, "do not go together", "run", "--shadow", "--dev")
+}
+
+func TestSchemaThatDoesNotFitIsRefused(t *testing.T) {
+	s := newSite(t, smtptest.Config{})
+	s.exec(`INSERT INTO nudged.schema_migrations (version_id, is_applied) VALUES (99999, true)`)
+	s.refuseRun("newer than the")
+	s.exec(`DELETE FROM nudged.schema_migrations WHERE version_id >= 3`)
+	s.refuseRun("run `nudged migrate`")
+}
+
+// refuseRun starts a daemon that must end by itself with one line that says why.
+func (s *site) refuseRun(line string) {
+	s.t.Helper()
+	p := s.start()
+	select {
+	case <-p.done:
+	case <-time.After(patience):
+		s.t.Fatal("the daemon runs")
+	}
+	if code := p.cmd.ProcessState.ExitCode(); code != 1 || strings.Count(p.log.String(), line) != 1 {
+		s.t.Errorf("status %d, log %s; want %q", code, p.log, line)
+	}
+}
+
+// Five different mistakes give five lines and status 2.
+func TestFiveMistakesFiveLines(t *testing.T) {
+	s := newSite(t, smtptest.Config{})
+	text := "poll: {every: 30}\nsmtp: {port: 70000, tls: maybe}\ndefaults: {time_zone: EST}\ncadences: {default: {after: [7d, 3d]}}\n"
+	if err := os.WriteFile(s.config, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, stderr, status := s.command("check-config")
+	lines := strings.Split(strings.TrimSpace(stderr), "\n")
+	if status != 2 || len(lines) != 5 {
+		t.Errorf("status %d and %d lines, want 2 and 5:\n%s", status, len(lines), stderr)
+	}
+	for i, key := range []string{"poll.every", "smtp.port", "smtp.tls", "defaults.time_zone", "cadences.default.after[1]"} {
+		if i < len(lines) && (!strings.Contains(lines[i], key) || !strings.HasPrefix(lines[i], s.config+":")) {
+			t.Errorf("line %d is %q, want %s:LINE: %s", i+1, lines[i], s.config, key)
+		}
+	}
+}

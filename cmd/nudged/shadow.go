@@ -1,0 +1,75 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"nudged/internal/config"
+	"nudged/internal/postgres"
+	"nudged/scheduler"
+)
+
+// shadow plans and tells in the log what it would send. It sends nothing and writes nothing: not
+// to the ledger, not to the schedules, not even that it was there.
+type shadow struct {
+	log    *slog.Logger
+	store  *postgres.Store
+	policy *scheduler.Policy
+	told   map[shadowed]bool
+}
+
+// shadowed is one slot that was told.
+type shadowed struct {
+	request, slot string
+	link          time.Time
+}
+
+// runShadow implements run --shadow.
+func (c *runCommand) runShadow(g *globals) error {
+	cfg, err := g.load(config.NeedDatabase)
+	if err != nil {
+		return err
+	}
+	store, err := openStore(g.ctx, cfg)
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	s := &shadow{log: g.logger(), store: store, policy: policyOf(cfg), told: map[shadowed]bool{}}
+	every := cfg.Poll.Every
+	if every == 0 {
+		every = time.Minute // a cron expression says when to send; looking may be more often
+	}
+	s.log.Info("nudged shadows: it tells what it would send, sends nothing and writes nothing", "environment", cfg.Environment)
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for {
+		if err := s.look(g.ctx); err != nil && !errors.Is(err, context.Canceled) {
+			s.log.Error("the open requests cannot be read now", "err", err)
+		}
+		select {
+		case <-g.ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+	}
+}
+
+// look walks the open requests once and tells each slot that it would send, the first time.
+func (s *shadow) look(ctx context.Context) error {
+	return s.store.EachOpen(ctx, func(in scheduler.Input) error {
+		claim := s.policy.Plan(in).Claim
+		if claim == nil {
+			return nil
+		}
+		key := shadowed{in.RequestID, claim.Slot.Name, in.Link.CreatedAt}
+		if !s.told[key] {
+			s.told[key] = true
+			s.log.Info("would send", "request_id", in.RequestID, "slot", claim.Slot.Name,
+				"link_created_at", in.Link.CreatedAt, "attempt", claim.Attempt)
+		}
+		return nil
+	})
+}

@@ -1,0 +1,40 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
+)
+
+// purgeStretch is how many rows of the ledger one short transaction walks.
+const purgeStretch = 2000
+
+// Purge walks the ledger once and deletes what can never be computed again and ended longer than
+// the retention ago. It rests after each stretch as long as the stretch took, so that it never
+// takes more than half of anything. It returns how many rows it deleted.
+func (s *Store) Purge(ctx context.Context, retention time.Duration) (int64, error) {
+	var deleted int64
+	request, slot := "", ""
+	link := pgtype.Timestamptz{Valid: true, InfinityModifier: pgtype.NegativeInfinity}
+	for {
+		begun := time.Now()
+		var n int64
+		err := s.pool.QueryRow(ctx, purgeSQL, request, link, slot, purgeStretch, retention).Scan(&request, &link, &slot, &n)
+		if errors.Is(err, pgx.ErrNoRows) {
+			return deleted, nil
+		}
+		if err != nil {
+			return deleted, fmt.Errorf("purge the ledger: %w", err)
+		}
+		deleted += n
+		select {
+		case <-ctx.Done():
+			return deleted, fmt.Errorf("purge the ledger: %w", ctx.Err())
+		case <-time.After(time.Since(begun)):
+		}
+	}
+}
