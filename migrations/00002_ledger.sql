@@ -34,6 +34,7 @@ CREATE TABLE nudged.reminders (
     lease_until     timestamptz,
     retry_at        timestamptz,
     retry_since     timestamptz NOT NULL DEFAULT now(),
+    unknown_since   timestamptz,
     recipient       text,
     message_id      text,
     smtp_code       integer,
@@ -104,6 +105,7 @@ COMMENT ON COLUMN nudged.reminders.claimed_by IS 'Name of the replica that last 
 COMMENT ON COLUMN nudged.reminders.lease_until IS 'When another replica may settle the row for its worker.';
 COMMENT ON COLUMN nudged.reminders.retry_at IS 'When a deferred reminder is tried again.';
 COMMENT ON COLUMN nudged.reminders.retry_since IS 'Where limits.retry_for counts from: the first claim, or the last resolution as not sent.';
+COMMENT ON COLUMN nudged.reminders.unknown_since IS 'When the first attempt whose fate is unknown was handed off. A row that has it is repeated only under an idempotency key, and never ends as failed or skipped by itself.';
 COMMENT ON COLUMN nudged.reminders.recipient IS 'The address the mail was handed off for.';
 COMMENT ON COLUMN nudged.reminders.message_id IS 'Message-ID of the mail, without angle brackets.';
 COMMENT ON COLUMN nudged.reminders.smtp_code IS 'Code of the server''s decisive reply; NULL: it gave none.';

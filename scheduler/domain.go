@@ -189,6 +189,7 @@ type Reminder struct {
 	LeaseUntil    time.Time
 	RetryAt       time.Time
 	RetrySince    time.Time // retry_for counts from here: the first claim, or the last time a person said "not sent"
+	UnknownSince  time.Time // hand-off of the first attempt whose fate is unknown, if there was one
 	Recipient     string
 	MessageID     string
 	SMTPCode      int

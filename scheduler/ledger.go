@@ -11,6 +11,7 @@ import (
 type ledger struct {
 	inFlight   *Reminder       // a worker owns it, whatever its link
 	deferred   []*Reminder     // of the present link, by due
+	unknown    *Reminder       // of the present link, the latest by due
 	stale      []*Reminder     // deferred, of links that are gone
 	spent      map[string]bool // slots of the present link that have a row
 	frontier   time.Time       // the latest due among them: whatever was due by then is settled
@@ -37,6 +38,9 @@ func readLedger(in Input) ledger {
 		}
 		led.spent[r.Slot] = true
 		led.frontier = later(led.frontier, r.DueAt)
+		if r.State == StateUnknown && (led.unknown == nil || r.DueAt.After(led.unknown.DueAt)) {
+			led.unknown = r
+		}
 		switch {
 		case r.State.Mailed():
 			led.mails++

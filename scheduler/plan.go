@@ -12,6 +12,9 @@ type Policy struct {
 	DefaultCadence string
 	DefaultZone    *time.Location
 	Limits         Limits
+	// RepeatWithin is how long after its first hand-off an unknown outcome is repeated, because the
+	// relay drops what repeats an idempotency key; 0: never.
+	RepeatWithin time.Duration
 	// Allowed says whether an address may be mailed at all; nil: every address may.
 	Allowed func(address string) bool
 }
@@ -60,7 +63,7 @@ type Claim struct {
 type Verdict struct {
 	LinkCreatedAt time.Time
 	Slot          cadence.Slot
-	State         State // skipped or failed
+	State         State // skipped or failed; unknown where an earlier attempt may have been accepted
 	Reason        Reason
 	Existing      bool
 }
@@ -115,6 +118,8 @@ func (p *Policy) Plan(in Input) Decision {
 		p.planDue(&d, in, led, series, due)
 	} else if len(led.deferred) > 0 {
 		p.planRetry(&d, in, led, series)
+	} else if led.unknown != nil {
+		p.planRepeat(&d, in, led, series)
 	}
 	p.planWake(&d, in, led, series)
 	return d
@@ -175,6 +180,8 @@ func (p *Policy) planRetry(d *Decision, in Input, led ledger, series Series) {
 	switch reason := p.obstacle(in, led, series, last.DueAt); {
 	case reason != "":
 		d.end(last, StateSkipped, reason)
+	case !last.UnknownSince.IsZero() && !p.repeatable(in, last):
+		d.end(last, StateUnknown, ReasonReplyLost)
 	case last.DueAt.Before(in.NotBefore) && last.Reason != ReasonNotSent:
 		d.end(last, StateSkipped, ReasonBeforeAdoption)
 	case p.late(in, last.DueAt):
@@ -191,6 +198,30 @@ func (p *Policy) planRetry(d *Decision, in Input, led ledger, series Series) {
 			Previous: last.ClaimID, Retry: true,
 		}
 	}
+}
+
+// planRepeat repeats the latest slot if its fate is unknown and the relay drops what it has had
+// already: same key, same address, within the time that the relay remembers. Otherwise the outcome
+// stays unknown, and a person settles it.
+func (p *Policy) planRepeat(d *Decision, in Input, led ledger, series Series) {
+	last := led.unknown
+	led.mails-- // it is the mail in question
+	if !p.repeatable(in, last) || led.frontier.After(last.DueAt) || p.obstacle(in, led, series, last.DueAt) != "" {
+		return
+	}
+	if at := last.FinishedAt.Add(p.Limits.Backoff.Initial); in.Now.Before(at) {
+		d.wakeBy(at)
+		return
+	}
+	d.Claim = &Claim{
+		Slot: cadence.Slot{Name: last.Slot, Due: last.DueAt}, Attempt: last.Attempt + 1, Number: led.mails + 1,
+		Zone: series.Origin.Zone, Previous: last.ClaimID, Retry: true,
+	}
+}
+
+// repeatable reports whether a slot that may have been accepted may be attempted again.
+func (p *Policy) repeatable(in Input, r *Reminder) bool {
+	return in.Now.Before(r.UnknownSince.Add(p.RepeatWithin)) && r.Recipient == in.Request.RecipientEmail
 }
 
 // planWake makes the request be looked at when its next slot falls due, if anything can come of it.
@@ -263,7 +294,12 @@ func (d *Decision) skip(in Input, slot cadence.Slot, reason Reason) {
 	})
 }
 
+// end ends a deferred reminder. One whose earlier attempt may have been accepted is unknown,
+// whatever would end it.
 func (d *Decision) end(r *Reminder, state State, reason Reason) {
+	if !r.UnknownSince.IsZero() {
+		state, reason = StateUnknown, ReasonReplyLost
+	}
 	d.Verdicts = append(d.Verdicts, Verdict{
 		LinkCreatedAt: r.LinkCreatedAt, Slot: cadence.Slot{Name: r.Slot, Due: r.DueAt},
 		State: state, Reason: reason, Existing: true,

@@ -54,7 +54,8 @@ func (w *world) pass() {
 
 // checkSleep: a wake is never too late. Where the pass does not look, a look would have found
 // nothing to send, nor a slot to write down but for one that waits for min_gap. A request that was
-// looked at while a reminder of it was in flight sleeps to the end of that lease.
+// looked at before the outcome of a reminder of it was known may sleep a little longer: to the end
+// of the lease, or of the min_gap behind what turned out to be no mail.
 func (w *world) checkSleep() {
 	w.recover(&PassResult{})
 	if w.blocked || w.sub.fresh || !w.sub.wake.IsZero() && !w.sub.wake.After(w.clock) {

@@ -21,7 +21,7 @@ type world struct {
 
 	held    *Task // claimed, and not yet given up by its worker
 	sent    bool  // held is handed off
-	blocked bool  // the last plan met a reminder in flight
+	blocked bool  // the last plan met a reminder whose outcome was not known yet
 	// mails has when each (link, slot) was handed off, for all that reached the recipient or may have.
 	mails map[mailKey]time.Time
 }
@@ -214,6 +214,7 @@ func (w *world) deliver() {
 	}).Draw(w.t, "outcome")
 	if outcome.State == StateDeferred || outcome.State == StateFailed {
 		delete(w.mails, mailKey{w.held.Link.CreatedAt, w.held.Slot.Name})
+		w.blocked = w.blocked || w.byClaim(w.held.ClaimID).State == StateUnknown
 	}
 	st := Settlement{ClaimID: w.held.ClaimID, Outcome: outcome, RetryIn: w.drawSpan("retry in", time.Second, time.Hour)}
 	if outcome.Reason == ReasonRelayRefused {

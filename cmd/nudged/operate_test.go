@@ -144,6 +144,21 @@ func TestForeignDatabaseSendsNothing(t *testing.T) {
 	}
 }
 
+// A copy restored under a running daemon stops it from sending, too.
+func TestDatabaseReplacedUnderTheDaemon(t *testing.T) {
+	s := newSite(t, smtptest.Config{})
+	p := s.start().ready()
+	s.exec(`UPDATE nudged.installation SET identity = '1'`)
+	s.due(1)
+	s.wait("the refusal", func() bool { return strings.Contains(p.log.String(), "nothing is sent before `nudged adopt`") })
+	if rows := s.rows(); len(rows) != 0 {
+		t.Errorf("the ledger was written: %v", rows)
+	}
+	s.want("is adopted", "adopt", "--why", "restored after a crash")
+	p.ready()
+	s.waitRows("skipped/before_adoption", 1)
+}
+
 func TestReloadPutsACadenceInPlace(t *testing.T) {
 	s := newSite(t, smtptest.Config{})
 	s.configure(`cadences: {default: {after: [3d, 7d]}}`)

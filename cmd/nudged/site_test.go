@@ -77,9 +77,23 @@ smtp: {host: 127.0.0.1, port: %d, tls: none, connections: 4, rate: %g, dial_time
 mail: {from: "Example <reminders@example.com>"}
 limits: {retry_backoff: {initial: 1s, max: 2s}}
 %s`, s.smtp.Port(), s.rate, more)
+	s.writeConfig(text)
+}
+
+func (s *site) writeConfig(text string) {
+	s.t.Helper()
 	if err := os.WriteFile(s.config, []byte(text), 0o600); err != nil {
 		s.t.Fatal(err)
 	}
+}
+
+func (s *site) readConfig() string {
+	s.t.Helper()
+	text, err := os.ReadFile(s.config)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return string(text)
 }
 
 func (s *site) exec(sql string, args ...any) {

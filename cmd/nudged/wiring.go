@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -63,8 +64,17 @@ func policyOf(cfg *config.Config) *scheduler.Policy {
 			Backoff:     scheduler.Backoff{Initial: cfg.Limits.RetryBackoff.Initial, Max: cfg.Limits.RetryBackoff.Max},
 			Retention:   cfg.Retention,
 		},
-		Allowed: cfg.AllowRecipient,
+		RepeatWithin: repeatWithin(cfg),
+		Allowed:      cfg.AllowRecipient,
 	}
+}
+
+// repeatWithin is the window of the idempotency header, if the relay has one.
+func repeatWithin(cfg *config.Config) time.Duration {
+	if cfg.SMTP.IdempotencyHeader == "" {
+		return 0
+	}
+	return cfg.SMTP.IdempotencyWindow
 }
 
 func newMailer(cfg *config.Config, reg prometheus.Registerer, log *slog.Logger) (*mailer.Mailer, error) {

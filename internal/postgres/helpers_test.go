@@ -39,9 +39,6 @@ func fixtureAt(t testing.TB, url string) *fixture {
 		t.Fatal(err)
 	}
 	t.Cleanup(f.db.Close)
-	if err := f.store.Adopt(t.Context(), "test"); err != nil {
-		t.Fatal(err)
-	}
 	weekly := "7d"
 	c, err := cadence.Parse("default", cadence.Definition{After: []string{"3d", "7d", "14d"}, ThenEvery: &weekly})
 	if err != nil {
@@ -66,6 +63,9 @@ func openStore(t testing.TB, url string) *postgres.Store {
 		t.Fatal(err)
 	}
 	t.Cleanup(store.Close)
+	if err := store.Adopt(t.Context(), "test"); err != nil {
+		t.Fatal(err)
+	}
 	return store
 }
 

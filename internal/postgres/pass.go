@@ -17,7 +17,7 @@ func (s *Store) RunPass(ctx context.Context, p scheduler.Pass) (scheduler.PassRe
 	var result scheduler.PassResult
 	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
 		result = scheduler.PassResult{Skipped: map[scheduler.Reason]int{}}
-		ids, err := take(ctx, tx, p, &result)
+		ids, err := s.take(ctx, tx, p, &result)
 		if err != nil || len(ids) == 0 {
 			return err
 		}
@@ -40,10 +40,13 @@ func (s *Store) RunPass(ctx context.Context, p scheduler.Pass) (scheduler.PassRe
 }
 
 // take settles lost claims, then locks the schedules to look at and returns their request ids.
-func take(ctx context.Context, tx pgx.Tx, p scheduler.Pass, result *scheduler.PassResult) ([]string, error) {
+// It refuses a database that is no longer the adopted one.
+func (s *Store) take(ctx context.Context, tx pgx.Tx, p scheduler.Pass, result *scheduler.PassResult) ([]string, error) {
 	var ids []string
+	var adopted bool
+	environment := *s.environment.Load()
 	batch := &pgx.Batch{}
-	batch.Queue("SELECT now()").QueryRow(func(row pgx.Row) error { return row.Scan(&result.Now) })
+	batch.Queue(clockSQL, environment).QueryRow(func(row pgx.Row) error { return row.Scan(&result.Now, &adopted) })
 	batch.Queue(recoverSQL).QueryRow(func(row pgx.Row) error {
 		return row.Scan(&result.LeaseLost, &result.Unknown)
 	})
@@ -63,6 +66,9 @@ func take(ctx context.Context, tx pgx.Tx, p scheduler.Pass, result *scheduler.Pa
 	})
 	if err := tx.SendBatch(ctx, batch).Close(); err != nil {
 		return nil, fmt.Errorf("take schedules: %w", err)
+	}
+	if !adopted {
+		return nil, &AdoptionError{Have: environment, Want: environment}
 	}
 	return ids, nil
 }
@@ -192,9 +198,10 @@ func (w *writes) send(ctx context.Context, tx pgx.Tx, result *scheduler.PassResu
 			var state scheduler.State
 			var reason scheduler.Reason
 			_, err := pgx.ForEachRow(rows, []any{&state, &reason}, func() error {
-				if state == scheduler.StateFailed {
+				switch state {
+				case scheduler.StateFailed:
 					result.Failed++
-				} else {
+				case scheduler.StateSkipped:
 					result.Skipped[reason]++
 				}
 				return nil

@@ -96,13 +96,14 @@ func scanReminder(row pgx.CollectableRow) (scheduler.Reminder, error) {
 		r                                       scheduler.Reminder
 		claim                                   pgtype.UUID
 		lease, retry, handed, finished, created pgtype.Timestamptz
-		linkCreated, due, since                 pgtype.Timestamptz
+		linkCreated, due, since, unknown        pgtype.Timestamptz
 	)
 	err := row.Scan(&r.RequestID, &linkCreated, &r.Slot, &due, &r.State, &r.Reason, &r.Attempt, &claim,
-		&r.ClaimedBy, &lease, &retry, &since, &r.Recipient, &r.MessageID, &r.SMTPCode, &r.SMTPReply,
+		&r.ClaimedBy, &lease, &retry, &since, &unknown, &r.Recipient, &r.MessageID, &r.SMTPCode, &r.SMTPReply,
 		&created, &handed, &finished)
 	r.ClaimID = claim.Bytes
 	r.LinkCreatedAt, r.DueAt, r.RetrySince = instant(linkCreated), instant(due), instant(since)
+	r.UnknownSince = instant(unknown)
 	r.LeaseUntil, r.RetryAt, r.CreatedAt = instant(lease), instant(retry), instant(created)
 	r.HandedOffAt, r.FinishedAt = instant(handed), instant(finished)
 	return r, err

@@ -21,9 +21,17 @@ func (s *Store) Replan(ctx context.Context, fingerprint string) (bool, error) {
 	if have.String == fingerprint {
 		return false, nil
 	}
+	var busy []string // requests whose schedule somebody else had locked
 	for last := (pgtype.Text{Valid: true}); last.Valid; {
-		if err := s.pool.QueryRow(ctx, replanSQL, last.String, replanStretch).Scan(&last); err != nil {
+		var some []string
+		if err := s.pool.QueryRow(ctx, replanSQL, last.String, replanStretch).Scan(&last, &some); err != nil {
 			return false, fmt.Errorf("plan open requests anew: %w", err)
+		}
+		busy = append(busy, some...)
+	}
+	for _, id := range busy { // one at a time, so that whoever is waited for waits for nobody
+		if _, err := s.pool.Exec(ctx, `SELECT nudged.touch($1)`, id); err != nil {
+			return false, fmt.Errorf("plan request %s anew: %w", id, err)
 		}
 	}
 	if _, err := s.pool.Exec(ctx, `UPDATE nudged.installation SET planned_with = $1`, fingerprint); err != nil {

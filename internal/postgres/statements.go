@@ -47,6 +47,8 @@ var (
 	openIDsSQL string
 	//go:embed sql/events.sql
 	eventsSQL string
+	//go:embed sql/clock.sql
+	clockSQL string
 	//go:embed sql/purge.sql
 	purgeSQL string
 )

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -25,7 +26,8 @@ const defaultMaxConns = 6
 
 // Store is the ledger. It is safe for concurrent use.
 type Store struct {
-	pool *pgxpool.Pool
+	pool        *pgxpool.Pool
+	environment atomic.Pointer[string] // that Adopt was called with
 }
 
 // Open reads the configuration and makes the pool. It does not connect yet, so that a daemon can
@@ -45,7 +47,9 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make the connection pool: %w", err)
 	}
-	return &Store{pool: pool}, nil
+	store := &Store{pool: pool}
+	store.environment.Store(new(string))
+	return store, nil
 }
 
 // Close waits for connections in use and closes all.
@@ -67,7 +71,8 @@ func (e *AdoptionError) Error() string {
 	return fmt.Sprintf("this database is a copy of the one adopted for %q, and its ledger may lack mails that went out: nothing is sent before `nudged adopt`", e.Have)
 }
 
-// Adopt notes the environment and the present instant the first time a daemon meets a database.
+// Adopt notes the environment and the present instant the first time a daemon meets a database. It
+// must succeed before the first pass.
 // Afterwards it returns an *AdoptionError where the environment or the database is another one.
 func (s *Store) Adopt(ctx context.Context, environment string) error {
 	var have string
@@ -79,6 +84,7 @@ func (s *Store) Adopt(ctx context.Context, environment string) error {
 	if err != nil {
 		return fmt.Errorf("read the installation: %w", err)
 	}
+	s.environment.Store(&environment)
 	if have != environment || !same {
 		return &AdoptionError{Have: have, Want: environment}
 	}

@@ -246,6 +246,7 @@ CREATE TABLE nudged.reminders (
     lease_until timestamp with time zone,
     retry_at timestamp with time zone,
     retry_since timestamp with time zone DEFAULT now() NOT NULL,
+    unknown_since timestamp with time zone,
     recipient text,
     message_id text,
     smtp_code integer,
@@ -300,6 +301,8 @@ COMMENT ON COLUMN nudged.reminders.lease_until IS 'When another replica may sett
 COMMENT ON COLUMN nudged.reminders.retry_at IS 'When a deferred reminder is tried again.';
 
 COMMENT ON COLUMN nudged.reminders.retry_since IS 'Where limits.retry_for counts from: the first claim, or the last resolution as not sent.';
+
+COMMENT ON COLUMN nudged.reminders.unknown_since IS 'When the first attempt whose fate is unknown was handed off. A row that has it is repeated only under an idempotency key, and never ends as failed or skipped by itself.';
 
 COMMENT ON COLUMN nudged.reminders.recipient IS 'The address the mail was handed off for.';
 

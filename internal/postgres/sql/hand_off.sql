@@ -1,6 +1,7 @@
 -- Commit 2: marks claims as sending, the last thing before content may leave. Whether the request
 -- is still open, by everything that can close it, is read again here; a claim that may not go is
--- skipped with the reason. A claim whose address was edited meanwhile is planned anew.
+-- skipped with the reason, or stays unknown where it repeats an attempt that may have been accepted.
+-- A claim whose address was edited meanwhile is planned anew.
 WITH asked AS (
     SELECT a.*
     FROM unnest($1::uuid[], $2::text[], $3::timestamptz[], $4::text[], $5::text[], $6::text[])
@@ -28,15 +29,17 @@ WITH asked AS (
 ), moved AS (
     UPDATE nudged.reminders m
     SET state         = CASE WHEN v.reason IS NULL THEN 'sending'
+                             WHEN m.unknown_since IS NOT NULL THEN 'unknown'
                              WHEN v.reason = 'recipient_changed' THEN 'deferred'
                              ELSE 'skipped' END,
-        reason        = v.reason,
+        reason        = CASE WHEN v.reason IS NOT NULL AND m.unknown_since IS NOT NULL THEN 'reply_lost' ELSE v.reason END,
         recipient     = v.recipient,
         message_id    = v.message_id,
         attempt       = m.attempt - CASE WHEN v.reason = 'recipient_changed' THEN 1 ELSE 0 END,
-        handed_off_at = CASE WHEN v.reason IS NULL THEN now() END,
-        retry_at      = CASE WHEN v.reason = 'recipient_changed' THEN now() END,
-        finished_at   = CASE WHEN v.reason <> 'recipient_changed' THEN now() END,
+        handed_off_at = CASE WHEN v.reason IS NULL THEN now() ELSE m.unknown_since END,
+        retry_at      = CASE WHEN v.reason = 'recipient_changed' AND m.unknown_since IS NULL THEN now() END,
+        finished_at   = CASE WHEN v.reason <> 'recipient_changed' OR v.reason IS NOT NULL AND m.unknown_since IS NOT NULL
+                             THEN now() END,
         -- A lease that ends soon is given anew; otherwise the indexed column stays as it is.
         lease_until   = CASE WHEN v.reason IS NOT NULL THEN NULL
                              WHEN m.lease_until < now() + $7::interval / 2 THEN now() + $7::interval

@@ -16,6 +16,8 @@ WITH lost AS (
         retry_at    = CASE lost.state WHEN 'claimed' THEN now() END,
         retry_since = CASE lost.state WHEN 'claimed' THEN now() ELSE m.retry_since END,
         finished_at = CASE lost.state WHEN 'claimed' THEN NULL ELSE now() END,
+        unknown_since = CASE lost.state WHEN 'claimed' THEN m.unknown_since
+                                        ELSE coalesce(m.unknown_since, m.handed_off_at) END,
         lease_until = NULL
     FROM lost
     WHERE m.request_id = lost.request_id AND m.link_created_at = lost.link_created_at AND m.slot = lost.slot

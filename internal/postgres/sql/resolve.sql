@@ -7,7 +7,8 @@ WITH moved AS (
         reason      = CASE WHEN $4::boolean THEN NULL ELSE 'not_sent' END,
         retry_at    = CASE WHEN $4::boolean THEN NULL ELSE now() END,
         retry_since = CASE WHEN $4::boolean THEN retry_since ELSE now() END,
-        finished_at = CASE WHEN $4::boolean THEN finished_at END
+        finished_at = CASE WHEN $4::boolean THEN finished_at END,
+        unknown_since = NULL
     WHERE request_id = $1 AND slot = $2 AND state = 'unknown'
       AND ($3::timestamptz IS NULL OR link_created_at = $3::timestamptz)
     RETURNING request_id, link_created_at, slot

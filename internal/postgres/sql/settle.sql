@@ -1,16 +1,19 @@
 -- Records outcomes. Only the row that still carries the claim id is touched, so an outcome can be
 -- recorded twice without harm. A row that was settled as unknown meanwhile takes the truth from
--- the very worker that has it; and whatever a person decided, accepted is accepted.
+-- the very worker that has it; and whatever a person decided, accepted is accepted. A refused
+-- repetition says nothing about the attempt before it, which stays unknown.
 WITH moved AS (
     UPDATE nudged.reminders m
-    SET state       = o.state,
-        reason      = o.reason,
+    SET state       = CASE WHEN o.state = 'failed' AND m.unknown_since IS NOT NULL THEN 'unknown' ELSE o.state END,
+        reason      = CASE WHEN o.state = 'failed' AND m.unknown_since IS NOT NULL THEN 'reply_lost' ELSE o.reason END,
         smtp_code   = o.smtp_code,
         smtp_reply  = o.smtp_reply,
         attempt     = m.attempt - CASE WHEN o.keep_attempt THEN 1 ELSE 0 END,
         retry_since = CASE WHEN o.keep_attempt THEN now() ELSE m.retry_since END,
         retry_at    = CASE o.state WHEN 'deferred' THEN now() + o.retry_in END,
         finished_at = CASE o.state WHEN 'deferred' THEN NULL ELSE now() END,
+        handed_off_at = coalesce(m.handed_off_at, m.unknown_since),
+        unknown_since = CASE o.state WHEN 'unknown' THEN coalesce(m.unknown_since, m.handed_off_at) ELSE m.unknown_since END,
         lease_until = NULL
     FROM unnest($1::uuid[], $2::text[], $3::timestamptz[], $4::text[], $5::text[], $6::text[], $7::integer[],
                 $8::text[], $9::boolean[], $10::interval[])
@@ -21,13 +24,13 @@ WITH moved AS (
     RETURNING m.request_id, m.state, m.retry_at
 ), woken AS (
     -- A schedule that somebody has locked is being planned or touched, and will be looked at anyway.
-    UPDATE nudged.schedules s SET wake_at = moved.retry_at
+    UPDATE nudged.schedules s SET wake_at = coalesce(moved.retry_at, now())
     FROM moved
-    WHERE moved.state = 'deferred' AND s.request_id = moved.request_id
-      AND (s.wake_at IS NULL OR s.wake_at > moved.retry_at)
+    WHERE moved.state IN ('deferred', 'unknown') AND s.request_id = moved.request_id
+      AND (s.wake_at IS NULL OR s.wake_at > coalesce(moved.retry_at, now()))
       AND s.request_id IN (
         SELECT request_id FROM nudged.schedules
-        WHERE request_id IN (SELECT request_id FROM moved WHERE state = 'deferred')
+        WHERE request_id IN (SELECT request_id FROM moved WHERE state IN ('deferred', 'unknown'))
         FOR UPDATE SKIP LOCKED)
 )
 SELECT count(*) FROM moved;

@@ -1,6 +1,6 @@
 -- Everything about some requests that a plan and a mail need, but for ledger rows and documents.
--- $1: request ids. Each lateral subquery is fenced by OFFSET 0, so that it stays an index look-up
--- of one row, whether requests and links are tables or views.
+-- $1: request ids. Each subquery is fenced by OFFSET 0, so that it stays an index look-up of one
+-- row, whether requests and links are tables or views.
 SELECT t.request_id,
        now(),
        coalesce((SELECT adopted_at FROM nudged.installation), now()),
@@ -8,7 +8,7 @@ SELECT t.request_id,
        r.found, r.account_id, r.status, r.recipient_email, r.recipient_name, r.title, r.message, r.deadline,
        r.cadence, r.time_zone, r.locale, r.sender_name, r.reply_to, r.paused_until, r.pause_reason, r.opted_out_at,
        l.found, l.url, l.created_at, l.expires_at, l.revoked_at,
-       EXISTS (SELECT 1 FROM nudged.suppressions s WHERE s.address = lower(btrim(r.recipient_email)))
+       EXISTS (SELECT 1 FROM nudged.suppressions s WHERE s.address = lower(btrim(r.recipient_email)) OFFSET 0)
 FROM unnest($1::text[]) AS t (request_id)
 LEFT JOIN LATERAL (
     SELECT true AS found, account_id::text, status::text, recipient_email::text, recipient_name::text, title::text,

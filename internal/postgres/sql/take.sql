@@ -1,9 +1,11 @@
 -- Takes requests to look at and locks their schedules until the pass commits. Another replica
 -- passes over what is locked. $1: at most so many that wait to be planned; $2: at most so many
--- whose wake has come, the longest overdue first.
+-- whose wake has come, the longest overdue first. Nothing is before -infinity: written as a range
+-- with an order, the first part reads the index even where nearly every row is at -infinity.
 WITH fresh AS MATERIALIZED (
     SELECT request_id FROM nudged.schedules
-    WHERE wake_at = '-infinity'
+    WHERE wake_at <= '-infinity'
+    ORDER BY wake_at
     LIMIT $1
     FOR UPDATE SKIP LOCKED
 ), due AS MATERIALIZED (
