@@ -21,6 +21,7 @@ type gate struct {
 
 	mu    sync.Mutex
 	open  bool
+	mails int           // accepted since the gate was opened
 	fault chan struct{} // holds one token while the gate is shut and has to be probed
 }
 
@@ -49,17 +50,40 @@ func (g *gate) shut(what string) {
 	g.fault <- struct{}{}
 }
 
-// run probes until ctx ends. The same fault is logged once, however often it is met.
+// accepted notes that the relay took a mail: it is as well as it says.
+func (g *gate) accepted() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.mails++
+}
+
+// sinceOpened tells how many mails the relay took since the gate was opened last.
+func (g *gate) sinceOpened() int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.mails
+}
+
+// run probes until ctx ends: at once at the start and after a fault of a relay that had been taking
+// mail. A relay that answers probes and then refuses every mail is asked ever more rarely. The same
+// fault is logged once.
 func (g *gate) run(ctx context.Context) {
 	draw := rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))
-	for attempt, said := 0, ""; ; {
+	for attempt, first := 0, true; ; first = false {
 		select {
 		case <-ctx.Done():
 			return
 		case <-g.fault:
-			attempt, said = 0, ""
 		}
-		for {
+		if first || g.sinceOpened() > 0 {
+			attempt = 0
+		} else {
+			attempt++
+			if !g.wait(ctx, attempt, draw) {
+				return
+			}
+		}
+		for said := ""; ; {
 			err := g.probe(ctx)
 			if ctx.Err() != nil {
 				return
@@ -72,17 +96,29 @@ func (g *gate) run(ctx context.Context) {
 				g.log.Warn("the relay does not accept mail now", "err", err)
 			}
 			attempt++
-			select {
-			case <-ctx.Done():
+			if !g.wait(ctx, attempt, draw) {
 				return
-			case <-time.After(g.backoff.Wait(attempt, draw)):
 			}
 		}
-		g.mu.Lock()
-		g.open = true
-		g.up.Set(1)
-		g.mu.Unlock()
-		g.log.Info("the relay answers, sending goes on")
-		g.opened()
+		g.letThrough()
 	}
+}
+
+// wait rests before the next probe; it is false where ctx ended first.
+func (g *gate) wait(ctx context.Context, attempt int, draw *rand.Rand) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(g.backoff.Wait(attempt, draw)):
+		return true
+	}
+}
+
+func (g *gate) letThrough() {
+	g.mu.Lock()
+	g.open, g.mails = true, 0
+	g.up.Set(1)
+	g.mu.Unlock()
+	g.log.Info("the relay answers, sending goes on")
+	g.opened()
 }

@@ -66,6 +66,7 @@ func (s *Scheduler) deliver(ctx context.Context, c composed) Outcome {
 	took := time.Since(begun)
 	s.metrics.sendDuration.Observe(took.Seconds())
 	if outcome.State == StateSent {
+		s.gate.accepted()
 		s.metrics.lateness.Observe(max(0, time.Since(c.task.Slot.Due).Seconds()))
 	}
 	if outcome.RelayFault {

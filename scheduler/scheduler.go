@@ -45,6 +45,12 @@ func (c Config) validate() error {
 // outcomes unknown.
 const windowPerWorker = 2
 
+// How long to wait between two probes of a relay that is unwell: 1 s at first, then more and more.
+const (
+	probeInitial = time.Second
+	probeMax     = time.Minute
+)
+
 // Scheduler is the one loop. It runs once.
 type Scheduler struct {
 	cfg     Config
@@ -111,7 +117,7 @@ func New(cfg Config) (*Scheduler, error) {
 	if cfg.Rate > 0 {
 		s.limiter = rate.NewLimiter(rate.Limit(cfg.Rate), 1)
 	}
-	s.gate = newGate(cfg.Mailer.Probe, s.poke, cfg.Policy.Limits.Backoff, m.relayUp, cfg.Logger)
+	s.gate = newGate(cfg.Mailer.Probe, s.poke, Backoff{Initial: probeInitial, Max: probeMax}, m.relayUp, cfg.Logger)
 	s.policy.Store(cfg.Policy)
 	return s, nil
 }
