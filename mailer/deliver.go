@@ -155,6 +155,9 @@ func (t *transaction) content() result {
 	if !t.unwatch() {
 		return result{outcome: interrupted()}
 	}
+	if time.Now().After(t.notAfter) { // frozen meanwhile, perhaps: without the dot nothing is accepted
+		return result{outcome: leaseLost()}
+	}
 	// The rest of the body leaves together with the dot. An error means that the dot did not leave.
 	if err := body.Close(); err != nil {
 		return t.lost(phaseBody, err)

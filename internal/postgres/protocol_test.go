@@ -234,3 +234,81 @@ func TestInstantsDoNotDependOnTheSessionZone(t *testing.T) {
 		})
 	}
 }
+
+// The very worker that was given up comes back with a certain answer: the doubt is over.
+func TestLateTruthReplacesTheDoubt(t *testing.T) {
+	for name, tt := range map[string]struct {
+		outcome scheduler.Outcome
+		row     string
+		again   int // claims afterwards
+	}{
+		"sent":     {sent, "sent/", 0},
+		"failed":   {scheduler.Outcome{State: scheduler.StateFailed, Reason: scheduler.ReasonMessageRefused, SMTPCode: 554}, "failed/message_refused", 0},
+		"deferred": {scheduler.Outcome{State: scheduler.StateDeferred, Reason: scheduler.ReasonLeaseLost}, "deferred/lease_lost", 1},
+		"unknown":  {scheduler.Outcome{State: scheduler.StateUnknown, Reason: scheduler.ReasonReplyLost}, "unknown/reply_lost", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t)
+			f.due(1)
+			task := f.pass("a").Tasks[0]
+			f.settle(scheduler.Batch{HandOffs: []scheduler.HandOff{handOff(task)}})
+			f.exec(`UPDATE nudged.reminders SET lease_until = now() - interval '1 second'`)
+			f.pass("b")
+			f.wantRow("r-1", "3d", "unknown/worker_lost")
+			f.settle(scheduler.Batch{Settlements: []scheduler.Settlement{settlement(task, tt.outcome)}})
+			f.wantRow("r-1", "3d", tt.row)
+			if n := len(f.pass("b").Tasks); n != tt.again {
+				t.Errorf("got %d claims afterwards, want %d", n, tt.again)
+			}
+		})
+	}
+}
+
+// A repetition under an idempotency key that is refused, or given up, leaves the first attempt in
+// doubt.
+func TestRefusedRepetitionStaysUnknown(t *testing.T) {
+	for name, end := range map[string]func(f *fixture, task scheduler.Task){
+		"refused": func(f *fixture, task scheduler.Task) {
+			f.settle(scheduler.Batch{HandOffs: []scheduler.HandOff{handOff(task)}})
+			f.settle(scheduler.Batch{Settlements: []scheduler.Settlement{settlement(task, scheduler.Outcome{
+				State: scheduler.StateFailed, Reason: scheduler.ReasonMessageRefused, SMTPCode: 554,
+			})}})
+		},
+		"cannot be composed": func(f *fixture, task scheduler.Task) {
+			f.settle(scheduler.Batch{Settlements: []scheduler.Settlement{settlement(task, scheduler.Outcome{
+				State: scheduler.StateFailed, Reason: scheduler.ReasonTemplateError,
+			})}})
+		},
+		"closed at the hand-off": func(f *fixture, task scheduler.Task) {
+			f.exec(`UPDATE nudged.requests SET status = 'completed'`)
+			f.settle(scheduler.Batch{HandOffs: []scheduler.HandOff{handOff(task)}})
+		},
+		"deferred, then closed": func(f *fixture, task scheduler.Task) {
+			f.settle(scheduler.Batch{HandOffs: []scheduler.HandOff{handOff(task)}})
+			f.settle(scheduler.Batch{Settlements: []scheduler.Settlement{settlement(task, scheduler.Outcome{
+				State: scheduler.StateDeferred, Reason: scheduler.ReasonGreylisted, SMTPCode: 451,
+			})}})
+			f.exec(`UPDATE nudged.requests SET status = 'completed'`)
+			f.pass("a")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t)
+			f.policy.RepeatWithin = 20 * time.Hour
+			f.due(1)
+			first := f.pass("a").Tasks[0]
+			f.settle(scheduler.Batch{HandOffs: []scheduler.HandOff{handOff(first)}})
+			f.settle(scheduler.Batch{Settlements: []scheduler.Settlement{settlement(first, scheduler.Outcome{
+				State: scheduler.StateUnknown, Reason: scheduler.ReasonReplyLost,
+			})}})
+			f.exec(`UPDATE nudged.reminders SET finished_at = finished_at - interval '2 minutes'`)
+			f.exec(`SELECT nudged.touch('r-1')`)
+			tasks := f.pass("a").Tasks
+			if len(tasks) != 1 || tasks[0].Attempt != 2 {
+				t.Fatalf("got %+v, want the repetition", tasks)
+			}
+			end(f, tasks[0])
+			f.wantRow("r-1", "3d", "unknown/reply_lost")
+		})
+	}
+}

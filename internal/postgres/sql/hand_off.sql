@@ -49,7 +49,11 @@ WITH asked AS (
       AND m.claim_id = v.claim_id AND m.state IN ('claimed', 'sending')
     RETURNING m.claim_id, m.request_id, v.reason
 ), woken AS (
-    UPDATE nudged.schedules s SET wake_at = now()
-    FROM moved WHERE moved.reason = 'recipient_changed' AND s.request_id = moved.request_id
+    -- A schedule that somebody has locked is being planned or touched, and will be looked at anyway.
+    UPDATE nudged.schedules SET wake_at = now()
+    WHERE request_id IN (
+        SELECT request_id FROM nudged.schedules
+        WHERE request_id IN (SELECT request_id FROM moved WHERE reason = 'recipient_changed')
+        FOR UPDATE SKIP LOCKED)
 )
 SELECT claim_id, coalesce(reason, '') FROM moved;

@@ -1,13 +1,16 @@
 -- Everything about some requests that a plan and a mail need, but for ledger rows and documents.
 -- $1: request ids. Each subquery is fenced by OFFSET 0, so that it stays an index look-up of one
--- row, whether requests and links are tables or views.
+-- row, whether requests and links are tables or views. The application's instants go by their full
+-- names, for the complaint about one without a time zone.
 SELECT t.request_id,
        now(),
        coalesce((SELECT adopted_at FROM nudged.installation), now()),
        (SELECT not_before FROM nudged.installation),
        r.found, r.account_id, r.status, r.recipient_email, r.recipient_name, r.title, r.message, r.deadline,
-       r.cadence, r.time_zone, r.locale, r.sender_name, r.reply_to, r.paused_until, r.pause_reason, r.opted_out_at,
-       l.found, l.url, l.created_at, l.expires_at, l.revoked_at,
+       r.cadence, r.time_zone, r.locale, r.sender_name, r.reply_to,
+       r.paused_until AS "nudged.requests.paused_until", r.pause_reason, r.opted_out_at AS "nudged.requests.opted_out_at",
+       l.found, l.url, l.created_at AS "nudged.links.created_at", l.expires_at AS "nudged.links.expires_at",
+       l.revoked_at AS "nudged.links.revoked_at",
        EXISTS (SELECT 1 FROM nudged.suppressions s WHERE s.address = lower(btrim(r.recipient_email)) OFFSET 0)
 FROM unnest($1::text[]) AS t (request_id)
 LEFT JOIN LATERAL (
