@@ -134,3 +134,12 @@ CREATE TRIGGER nudged_update AFTER UPDATE ON nudged.links
     REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION nudged.links_updated();
 CREATE TRIGGER nudged_delete AFTER DELETE ON nudged.links
     REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION nudged.links_deleted();
+
+-- Which older builds may work on this schema. A build that knows schema version N runs on a newer
+-- one if that one says so for itself: each migration replaces this function.
+-- +goose StatementBegin
+CREATE FUNCTION nudged.schema_readers(OUT version bigint, OUT oldest_reader bigint)
+    LANGUAGE sql IMMUTABLE
+AS $$ SELECT 3::bigint, 3::bigint $$;
+-- +goose StatementEnd
+COMMENT ON FUNCTION nudged.schema_readers() IS 'The version of this schema, and the oldest version a build may know to work on it.';

@@ -6,7 +6,8 @@
 // Invariants:
 //
 //  1. A file that has been released is never edited; a change is a new file.
-//  2. Files only add: the release before this one keeps working on the schema after it.
+//  2. Files only add (expand) before a later one takes away (contract): each says by
+//     nudged.schema_readers() how old a build may be that works on the schema it leaves behind.
 //  3. There is no way down. A ledger that is dropped is a ledger that sends twice.
 //  4. Several processes may apply them at once: a session lock lets one do the work.
 package migrations
@@ -81,7 +82,8 @@ type Querier interface {
 	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
 }
 
-// Check returns a *VersionError unless the schema is exactly the one this build knows.
+// Check returns a *VersionError unless the schema is the one this build knows, or a newer one that
+// says that this build may work on it.
 func Check(ctx context.Context, db Querier) error {
 	want, err := Latest()
 	if err != nil {
@@ -95,10 +97,18 @@ func Check(ctx context.Context, db Querier) error {
 	if err != nil {
 		return fmt.Errorf("read the schema version: %w", err)
 	}
-	if have != want {
-		return &VersionError{Have: have, Want: want}
+	if have == want || have > want && readable(ctx, db, have, want) {
+		return nil
 	}
-	return nil
+	return &VersionError{Have: have, Want: want}
+}
+
+// readable asks a newer schema whether it suits a build that knows an older one. A schema that
+// cannot tell does not.
+func readable(ctx context.Context, db Querier, have, known int64) bool {
+	var version, oldest int64
+	err := db.QueryRow(ctx, "SELECT version, oldest_reader FROM nudged.schema_readers()").Scan(&version, &oldest)
+	return err == nil && version == have && oldest <= known
 }
 
 // Up applies every pending migration to the database at url and returns those it applied. It may

@@ -25,7 +25,10 @@ import (
 func newSiteOnOwnServer(t *testing.T, smtp smtptest.Config) (*site, func(context.Context) error, func(context.Context) error) {
 	t.Helper()
 	server := pgtest.OwnServer(t)
-	s := &site{t: t, dir: t.TempDir(), url: server.ConnString("postgres"), smtp: smtptest.Start(t, smtp)}
+	s := &site{
+		t: t, dir: t.TempDir(), url: server.ConnString("postgres"), smtp: smtptest.Start(t, smtp),
+		binary: os.Getenv("NUDGED_TEST_BINARY"),
+	}
 	if _, err := migrations.Up(t.Context(), s.url); err != nil {
 		t.Fatal(err)
 	}

@@ -52,11 +52,14 @@ type site struct {
 	db     *pgxpool.Pool
 	smtp   *smtptest.Server
 	rate   float64 // smtp.rate; 0: no limit
+	binary string  // which nudged the next process is
 }
 
 func newSite(t *testing.T, smtp smtptest.Config) *site {
 	t.Helper()
-	s := &site{t: t, dir: t.TempDir(), url: pgtest.New(t), smtp: smtptest.Start(t, smtp)}
+	s := &site{
+		t: t, dir: t.TempDir(), url: pgtest.New(t), smtp: smtptest.Start(t, smtp), binary: os.Getenv("NUDGED_TEST_BINARY"),
+	}
 	pool, err := pgxpool.New(t.Context(), s.url)
 	if err != nil {
 		t.Fatal(err)
@@ -172,7 +175,7 @@ func (s *site) command(args ...string) (stdout, stderr string, status int) {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, os.Getenv("NUDGED_TEST_BINARY"), args...)
+	cmd := exec.CommandContext(ctx, s.binary, args...)
 	cmd.Env = s.env()
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
@@ -203,7 +206,7 @@ type process struct {
 func (s *site) start(args ...string) *process {
 	s.t.Helper()
 	p := &process{s: s, log: &lockedBuffer{}, done: make(chan struct{})}
-	p.cmd = exec.Command(os.Getenv("NUDGED_TEST_BINARY"), append([]string{"run", "--web.listen-address=127.0.0.1:0"}, args...)...)
+	p.cmd = exec.Command(s.binary, append([]string{"run", "--web.listen-address=127.0.0.1:0"}, args...)...)
 	p.cmd.Env = s.env()
 	p.cmd.Stderr, p.cmd.Stdout = p.log, p.log
 	if err := p.cmd.Start(); err != nil {

@@ -105,6 +105,12 @@ $$;
 
 COMMENT ON FUNCTION nudged.requests_updated() IS 'Trigger: look at requests whose plan a change concerns.';
 
+CREATE FUNCTION nudged.schema_readers(OUT version bigint, OUT oldest_reader bigint) RETURNS record
+    LANGUAGE sql IMMUTABLE
+    AS $$ SELECT 3::bigint, 3::bigint $$;
+
+COMMENT ON FUNCTION nudged.schema_readers(OUT version bigint, OUT oldest_reader bigint) IS 'The version of this schema, and the oldest version a build may know to work on it.';
+
 CREATE FUNCTION nudged.touch(request_id text) RETURNS void
     LANGUAGE sql SECURITY DEFINER
     SET search_path TO 'nudged', 'pg_temp'

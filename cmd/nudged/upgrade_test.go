@@ -1,0 +1,75 @@
+package main_test
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"nudged/internal/smtptest"
+)
+
+// A rolling upgrade with a migration in between: the older replica goes on working on the newer
+// schema, which says that it may, while the newer one joins in. Nothing is sent twice.
+func TestRollingUpgrade(t *testing.T) {
+	s := newSite(t, smtptest.Config{})
+	s.rate = 100
+	s.configure("")
+	newer := buildWithMigration(t, `-- +goose Up
+ALTER TABLE nudged.requests ADD COLUMN priority integer;
+CREATE OR REPLACE FUNCTION nudged.schema_readers(OUT version bigint, OUT oldest_reader bigint)
+    LANGUAGE sql IMMUTABLE AS 'SELECT 4::bigint, 3::bigint';
+`)
+	s.due(300)
+	older := s.start().ready()
+	s.wait("50 messages", func() bool { return len(s.smtp.Accepted()) >= 50 })
+
+	s.binary = newer
+	s.want("00004_priority.sql", "migrate")
+	s.start().ready()
+	s.wait("150 messages", func() bool { return len(s.smtp.Accepted()) >= 150 })
+	older.ready() // on the newer schema
+	older.stop()
+	s.waitRows("sent/", 300)
+	if n := s.acceptedOnce(); n != 300 || len(s.smtp.Accepted()) != 300 {
+		t.Errorf("the server accepted %d messages, want 300", len(s.smtp.Accepted()))
+	}
+
+	// A schema that has left the older build behind is refused by it.
+	s.exec(`CREATE OR REPLACE FUNCTION nudged.schema_readers(OUT version bigint, OUT oldest_reader bigint)
+	        LANGUAGE sql IMMUTABLE AS 'SELECT 4::bigint, 4::bigint'`)
+	s.binary = os.Getenv("NUDGED_TEST_BINARY")
+	s.refuseRun("newer than the 3 this nudged knows")
+}
+
+// buildWithMigration builds the next release: this one and one more migration.
+func buildWithMigration(t *testing.T, sql string) string {
+	t.Helper()
+	dir := t.TempDir()
+	file := filepath.Join(dir, "00004_priority.sql")
+	if err := os.WriteFile(file, []byte(sql), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	migrations, err := filepath.Abs("../../migrations")
+	if err != nil {
+		t.Fatal(err)
+	}
+	overlay, err := json.Marshal(map[string]map[string]string{"Replace": {filepath.Join(migrations, "00004_priority.sql"): file}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	overlayFile := filepath.Join(dir, "overlay.json")
+	if err := os.WriteFile(overlayFile, overlay, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	binary := filepath.Join(dir, "nudged")
+	if out, err := exec.Command("go", "build", "-overlay", overlayFile, "-o", binary, ".").CombinedOutput(); err != nil {
+		t.Fatalf("build: %v\n%s", err, out)
+	}
+	if out, err := exec.Command(binary, "version").CombinedOutput(); err != nil || !strings.Contains(string(out), "nudged") {
+		t.Fatalf("version: %v\n%s", err, out)
+	}
+	return binary
+}
