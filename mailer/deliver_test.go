@@ -146,6 +146,14 @@ func TestOwnDeadlines(t *testing.T) {
 	expect(t, deliver(t, m, plainMessage("ana@example.net")), sent, "", 250, "")
 }
 
+// TestReplyTimeout: the final dot has a timeout of its own, longer than that of a command.
+func TestReplyTimeout(t *testing.T) {
+	srv := smtptest.Start(t, smtptest.Config{Script: smtptest.At(smtptest.StageDot, smtptest.Answer("250 2.0.0 ok").After(2*short))})
+	cfg := local(srv)
+	shortCommand(&cfg)
+	expect(t, deliver(t, newMailer(t, cfg), plainMessage("ana@example.net")), sent, "", 250, "")
+}
+
 // TestIdleLongerThanTimeouts: deadlines of the last command do not haunt the next message.
 func TestIdleLongerThanTimeouts(t *testing.T) {
 	srv := smtptest.Start(t, smtptest.Config{})

@@ -52,27 +52,30 @@ func (p *Policy) Explain(in Input, count int) Explanation {
 	}
 	e.Decision = p.Plan(in)
 	e.Obstacle = p.obstacle(in, led, e.Series, in.Now)
-	if in.Request.Status.Open() {
+	if in.Request.Status.Open() && (e.Obstacle == "" || e.Obstacle == ReasonPaused) {
 		e.Next = p.upcoming(in, led, e.Series, count)
 	}
 	e.Sentence = e.sentence(led)
 	return e
 }
 
-// upcoming lists the slots after now that the ledger does not have and that the link and the
-// ceiling of the cadence leave room for.
+// upcoming lists the slots after now, and after a pause, that the ledger does not have and that the
+// link and the ceiling of the cadence leave room for.
 func (p *Policy) upcoming(in Input, led ledger, series Series, count int) []cadence.Slot {
 	left := count
 	if ceiling := series.Cadence.Max(); ceiling > 0 {
 		left = min(left, ceiling-led.mails)
 	}
 	var next []cadence.Slot
-	for slot := range series.Cadence.Slots(series.Origin, in.Now) {
+	if in.Request.PausedUntil.Equal(Forever()) {
+		return nil
+	}
+	for slot := range series.Cadence.Slots(series.Origin, later(in.Now, in.Request.PausedUntil.Add(-time.Second))) {
 		expires := in.Link.ExpiresAt
 		if len(next) >= left || !expires.IsZero() && !slot.Due.Before(expires) {
 			break
 		}
-		if !led.spent[slot.Name] {
+		if !led.spent[slot.Name] && !slot.Due.Before(in.Request.PausedUntil) {
 			next = append(next, slot)
 		}
 	}

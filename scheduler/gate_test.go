@@ -3,6 +3,7 @@ package scheduler
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -32,7 +33,7 @@ func TestGateIsShutAtFirst(t *testing.T) {
 		if got := testutil.ToFloat64(d.metrics.relayUp); got != 0 {
 			t.Errorf("relay_up %v", got)
 		}
-		for len(d.mail.probes) < 5 {
+		for len(d.mail.probed()) < 5 {
 			d.wantStates(nil)
 			d.sleep(time.Second)
 		}
@@ -41,11 +42,12 @@ func TestGateIsShutAtFirst(t *testing.T) {
 		if got := testutil.ToFloat64(d.metrics.relayUp); got != 1 {
 			t.Errorf("relay_up %v", got)
 		}
-		if len(d.mail.probes) != 6 {
-			t.Errorf("%d probes, want none after the gate opened", len(d.mail.probes))
+		probes := d.mail.probed()
+		if len(probes) != 6 {
+			t.Fatalf("%d probes, want 6 and none after the gate opened", len(probes))
 		}
 		for n := 1; n < 6; n++ {
-			wait, most := d.mail.probes[n].Sub(d.mail.probes[n-1]), time.Minute<<(n-1)
+			wait, most := probes[n].Sub(probes[n-1]), time.Minute<<(n-1)
 			if wait < time.Second || wait > most {
 				t.Errorf("%s between probes %d and %d, want 1 s to %s", wait, n, n+1, most)
 			}
@@ -82,17 +84,17 @@ func TestRelayFault(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDaemon(t, func(c *Config) { c.Workers = 1 })
 		d.due(20)
-		down := false
+		var down, mended atomic.Bool
 		d.mail.probing = func(int) error {
-			if down {
+			if down.Load() {
 				return errRelay
 			}
 			return nil
 		}
-		d.mail.delivering = func(_ context.Context, id string, _ time.Time) Outcome {
+		d.mail.delivering = func(context.Context, string, time.Time) Outcome {
 			time.Sleep(time.Second)
-			if len(d.mail.order()) >= 3 {
-				down = true
+			if len(d.mail.order()) >= 3 && !mended.Load() {
+				down.Store(true)
 				return relayFault()
 			}
 			return Outcome{State: StateSent}
@@ -117,9 +119,9 @@ func TestRelayFault(t *testing.T) {
 			}
 		}
 		d.wantStates(map[State]int{StateSent: 2, StateDeferred: claimed - 2})
-		passes := d.store.passes
+		before := len(d.store.passes())
 		d.sleep(time.Minute)
-		for _, p := range d.store.asked[passes:] {
+		for _, p := range d.store.passes()[before:] {
 			if p.Due != 0 {
 				t.Errorf("a pass took %d due requests while the gate was shut", p.Due)
 			}
@@ -131,7 +133,8 @@ func TestRelayFault(t *testing.T) {
 			t.Errorf("relay_up %v", got)
 		}
 
-		down, d.mail.delivering = false, nil
+		mended.Store(true)
+		down.Store(false)
 		d.sleep(2 * time.Hour)
 		d.wantStates(map[State]int{StateSent: 20})
 		for i := range 20 {
@@ -148,8 +151,12 @@ func TestRelayThatAnswersProbesOnly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDaemon(t, func(c *Config) { c.Workers = 1 })
 		d.due(5)
+		var mended atomic.Bool
 		d.mail.delivering = func(context.Context, string, time.Time) Outcome {
 			time.Sleep(10 * time.Millisecond)
+			if mended.Load() {
+				return Outcome{State: StateSent}
+			}
 			return relayFault()
 		}
 		d.start()
@@ -159,7 +166,7 @@ func TestRelayThatAnswersProbesOnly(t *testing.T) {
 		if n := len(d.mail.order()); n > 240 {
 			t.Errorf("%d deliveries in an hour to a relay that refuses each one", n)
 		}
-		d.mail.delivering = nil
+		mended.Store(true)
 		d.sleep(2 * time.Hour)
 		d.wantStates(map[State]int{StateSent: 5})
 	})

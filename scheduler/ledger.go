@@ -27,8 +27,11 @@ func readLedger(in Input) ledger {
 		if r.State.InFlight() {
 			led.inFlight = r
 		}
-		if r.State.Mailed() {
+		switch {
+		case r.State.Mailed():
 			led.lastMail = later(led.lastMail, r.HandedOffAt)
+		case r.inDoubt():
+			led.lastMail = later(led.lastMail, r.UnknownSince)
 		}
 		if in.Link == nil || !r.LinkCreatedAt.Equal(in.Link.CreatedAt) {
 			if r.State == StateDeferred {
@@ -41,18 +44,23 @@ func readLedger(in Input) ledger {
 		if r.State == StateUnknown && (led.unknown == nil || r.DueAt.After(led.unknown.DueAt)) {
 			led.unknown = r
 		}
-		switch {
-		case r.State.Mailed():
+		if r.State.Mailed() || r.inDoubt() {
 			led.mails++
-		case r.State == StateDeferred:
+		}
+		if r.State == StateDeferred {
 			led.deferred = append(led.deferred, r)
-		case r.Reason == ReasonMaxReached:
+		}
+		if r.Reason == ReasonMaxReached {
 			led.maxReached = true
 		}
 	}
 	slices.SortFunc(led.deferred, func(a, b *Reminder) int { return a.DueAt.Compare(b.DueAt) })
 	return led
 }
+
+// inDoubt reports whether an attempt of the reminder may have been accepted, whatever became of
+// those behind it.
+func (r *Reminder) inDoubt() bool { return !r.UnknownSince.IsZero() }
 
 func later(a, b time.Time) time.Time {
 	if b.After(a) {

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -30,22 +31,22 @@ type faulty struct {
 	afterSettle  func(n int, b Batch) error // an error: it happened, and the answer was lost
 	afterRenew   func(kept []ClaimID) []ClaimID
 
-	calls                     sync.Mutex
-	passes, settles, renewals int
-	asked                     []Pass
+	settles, renewals atomic.Int64
+	calls             sync.Mutex
+	asked             []Pass
 }
 
-func (f *faulty) count(n *int) int {
+// passes returns what each pass asked for, so far.
+func (f *faulty) passes() []Pass {
 	f.calls.Lock()
 	defer f.calls.Unlock()
-	*n++
-	return *n
+	return slices.Clone(f.asked)
 }
 
 func (f *faulty) RunPass(ctx context.Context, p Pass) (PassResult, error) {
-	n := f.count(&f.passes)
 	f.calls.Lock()
 	f.asked = append(f.asked, p)
+	n := len(f.asked)
 	f.calls.Unlock()
 	if f.beforePass != nil {
 		if err := f.beforePass(n); err != nil {
@@ -56,7 +57,7 @@ func (f *faulty) RunPass(ctx context.Context, p Pass) (PassResult, error) {
 }
 
 func (f *faulty) Settle(ctx context.Context, b Batch) ([]HandOffResult, error) {
-	n := f.count(&f.settles)
+	n := int(f.settles.Add(1))
 	if f.beforeSettle != nil {
 		if err := f.beforeSettle(n, b); err != nil {
 			return nil, err
@@ -72,7 +73,7 @@ func (f *faulty) Settle(ctx context.Context, b Batch) ([]HandOffResult, error) {
 }
 
 func (f *faulty) Renew(ctx context.Context, claims []ClaimID, lease time.Duration) ([]ClaimID, error) {
-	f.count(&f.renewals)
+	f.renewals.Add(1)
 	kept, err := f.memory.Renew(ctx, claims, lease)
 	if f.afterRenew != nil {
 		kept = f.afterRenew(kept)
@@ -148,6 +149,13 @@ func (p *postbox) Probe(context.Context) error {
 		return p.probing(n)
 	}
 	return nil
+}
+
+// probed returns when the relay was probed, so far.
+func (p *postbox) probed() []time.Time {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.probes)
 }
 
 // order returns the requests whose deliveries began, so far.

@@ -17,6 +17,7 @@ type memory struct {
 	t         reporter
 	now       func() time.Time
 	adoptedAt time.Time
+	notBefore time.Time
 
 	mu          sync.Mutex
 	subjects    map[string]*subject // by request id
@@ -54,7 +55,7 @@ func (m *memory) edit(id string, change func(*subject)) {
 
 func (m *memory) input(id string) Input {
 	s := m.subjects[id]
-	in := Input{Now: m.now(), AdoptedAt: m.adoptedAt, RequestID: id, Suppressed: s.suppressed}
+	in := Input{Now: m.now(), AdoptedAt: m.adoptedAt, NotBefore: m.notBefore, RequestID: id, Suppressed: s.suppressed}
 	if s.request != nil {
 		in.Request = new(*s.request)
 	}
@@ -141,7 +142,7 @@ func (m *memory) recover(result *PassResult) {
 			r.Attempt--
 			result.LeaseLost++
 		} else {
-			r.State, r.Reason, r.FinishedAt = StateUnknown, ReasonWorkerLost, now
+			r.State, r.Reason, r.FinishedAt, r.UnknownSince = StateUnknown, ReasonWorkerLost, now, firstOf(r.UnknownSince, r.HandedOffAt)
 			result.Unknown++
 		}
 		r.LeaseUntil = time.Time{}
@@ -169,9 +170,10 @@ func (m *memory) apply(id string, p Pass, d Decision, result *PassResult) {
 	s := m.subjects[id]
 	for _, v := range d.Verdicts {
 		m.verdict(id, v)
-		if v.State == StateFailed {
+		switch v.State {
+		case StateFailed:
 			result.Failed++
-		} else {
+		case StateSkipped:
 			result.Skipped[v.Reason]++
 		}
 	}
@@ -203,13 +205,14 @@ func (m *memory) verdict(id string, v Verdict) {
 		s.rows = append(s.rows, r)
 	}
 	r.State, r.Reason, r.RetryAt, r.FinishedAt = v.State, v.Reason, time.Time{}, now
+	r.HandedOffAt = firstOf(r.HandedOffAt, r.UnknownSince)
 }
 
 func (m *memory) claim(id string, p Pass, c Claim) (Task, bool) {
 	s, now := m.subjects[id], m.now()
 	r := s.row(s.link.CreatedAt, c.Slot.Name)
 	if c.Retry {
-		if r == nil || r.State != StateDeferred || r.ClaimID != c.Previous {
+		if r == nil || r.State != StateDeferred && r.State != StateUnknown || r.ClaimID != c.Previous {
 			return Task{}, false
 		}
 	} else {
@@ -227,7 +230,7 @@ func (m *memory) claim(id string, p Pass, c Claim) (Task, bool) {
 	r.ClaimID = ClaimID{}
 	binary.BigEndian.PutUint64(r.ClaimID[:], m.claims)
 	r.State, r.Reason, r.Attempt, r.ClaimedBy = StateClaimed, "", c.Attempt, p.Worker
-	r.LeaseUntil, r.RetryAt, r.HandedOffAt = now.Add(p.Lease), time.Time{}, time.Time{}
+	r.LeaseUntil, r.RetryAt, r.HandedOffAt, r.FinishedAt = now.Add(p.Lease), time.Time{}, time.Time{}, time.Time{}
 	return Task{
 		ClaimID: r.ClaimID, Request: *s.request, Link: *s.link, Slot: c.Slot,
 		Attempt: c.Attempt, Number: c.Number, Zone: c.Zone, ClaimedAt: now,
@@ -259,23 +262,36 @@ func (m *memory) Settle(_ context.Context, b Batch) ([]HandOffResult, error) {
 
 func (m *memory) settle(st Settlement) {
 	r, now := m.byClaim(st.ClaimID), m.now()
-	if r == nil || !r.State.InFlight() && r.State != StateUnknown {
+	if r == nil || !r.State.InFlight() && r.State != StateUnknown && (r.State != StateDeferred || st.Outcome.State != StateSent) {
 		return
 	}
-	r.State, r.Reason = st.Outcome.State, st.Outcome.Reason
-	r.SMTPCode, r.SMTPReply, r.LeaseUntil, r.FinishedAt = st.Outcome.SMTPCode, st.Outcome.SMTPReply, time.Time{}, now
+	inDoubt := !r.UnknownSince.IsZero() && !r.UnknownSince.Equal(r.HandedOffAt) // because of an earlier attempt
+	r.State, r.Reason, r.SMTPCode, r.SMTPReply = st.Outcome.State, st.Outcome.Reason, st.Outcome.SMTPCode, st.Outcome.SMTPReply
+	if r.State == StateFailed && inDoubt {
+		r.State, r.Reason = StateUnknown, ReasonReplyLost
+	}
 	if st.KeepAttempt {
 		r.Attempt--
 		r.RetrySince = now
+	}
+	switch {
+	case st.Outcome.State == StateUnknown:
+		r.UnknownSince = firstOf(r.UnknownSince, r.HandedOffAt)
+	case !inDoubt:
+		r.UnknownSince = time.Time{}
+	}
+	r.HandedOffAt = firstOf(r.HandedOffAt, r.UnknownSince)
+	r.LeaseUntil, r.RetryAt, r.FinishedAt = time.Time{}, time.Time{}, now
+	if r.State == StateDeferred {
+		r.RetryAt, r.FinishedAt = now.Add(st.RetryIn), time.Time{}
 	}
 	s := m.subjects[r.RequestID]
 	if st.Outcome.Suppress {
 		s.suppressed = true
 	}
-	if r.State == StateDeferred {
-		r.RetryAt, r.FinishedAt = now.Add(st.RetryIn), time.Time{}
-		if s.wake.IsZero() || s.wake.After(r.RetryAt) {
-			s.wake = r.RetryAt
+	if r.State == StateDeferred || r.State == StateUnknown {
+		if wake := firstOf(r.RetryAt, now); s.wake.IsZero() || s.wake.After(wake) {
+			s.wake = wake
 		}
 	}
 }
@@ -286,18 +302,35 @@ func (m *memory) handOff(h HandOff, lease time.Duration) (reason Reason, ours bo
 		return "", false
 	}
 	s := m.subjects[r.RequestID]
-	r.Recipient, r.MessageID, r.LeaseUntil = h.Recipient, h.MessageID, time.Time{}
-	switch reason = s.closedFor(h, now); reason {
-	case "":
+	r.Recipient, r.MessageID = h.Recipient, h.MessageID
+	if reason = s.closedFor(h, now); reason == "" {
 		r.State, r.HandedOffAt, r.LeaseUntil = StateSending, now, now.Add(lease)
-	case ReasonRecipientChanged:
-		r.State, r.Reason, r.RetryAt = StateDeferred, reason, now
+		return reason, true
+	}
+	r.LeaseUntil, r.HandedOffAt = time.Time{}, r.UnknownSince
+	if reason == ReasonRecipientChanged {
 		r.Attempt--
 		s.wake = now
+	}
+	switch {
+	case !r.UnknownSince.IsZero():
+		r.State, r.Reason, r.FinishedAt = StateUnknown, ReasonReplyLost, now
+	case reason == ReasonRecipientChanged:
+		r.State, r.Reason, r.RetryAt = StateDeferred, reason, now
 	default:
 		r.State, r.Reason, r.FinishedAt = StateSkipped, reason, now
 	}
 	return reason, true
+}
+
+// firstOf returns the first instant that there is.
+func firstOf(instants ...time.Time) time.Time {
+	for _, t := range instants {
+		if !t.IsZero() {
+			return t
+		}
+	}
+	return time.Time{}
 }
 
 // closedFor says what forbids a hand-off by everything that can have changed since the plan.

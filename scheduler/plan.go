@@ -52,7 +52,9 @@ type Decision struct {
 type Claim struct {
 	Slot     cadence.Slot
 	Attempt  int
-	Number   int // ordinal among the mails of this link
+	Number   int       // ordinal among the mails of this link
+	Last     bool      // as things stand, the link gets no mail after this one
+	Since    time.Time // when the slot was taken up; equal for all attempts between two decisions of a person
 	Zone     *time.Location
 	Previous ClaimID // the deferred attempt that this one follows; zero: a first claim
 	Retry    bool
@@ -113,12 +115,10 @@ func (p *Policy) Plan(in Input) Decision {
 		}
 		return d
 	}
-	due := series.due(led, in.Now)
-	if len(due) > 0 {
+	if due := series.due(led, in.Now); len(due) > 0 {
 		p.planDue(&d, in, led, series, due)
-	} else if len(led.deferred) > 0 {
+	} else {
 		p.planRetry(&d, in, led, series)
-	} else if led.unknown != nil {
 		p.planRepeat(&d, in, led, series)
 	}
 	p.planWake(&d, in, led, series)
@@ -165,14 +165,21 @@ func (p *Policy) planDue(d *Decision, in Input, led ledger, series Series, due [
 	case in.Now.Before(led.lastMail.Add(p.Limits.MinGap)):
 		d.wakeBy(led.lastMail.Add(p.Limits.MinGap))
 	default:
-		d.Claim = &Claim{Slot: newest, Attempt: 1, Number: led.mails + 1, Zone: series.Origin.Zone}
+		d.Claim = series.claim(in, newest, led.mails+1, in.Now)
 	}
 }
 
 // planRetry decides about deferred reminders where no newer slot is due. Only the newest of them
 // may be tried again.
 func (p *Policy) planRetry(d *Decision, in Input, led ledger, series Series) {
+	if len(led.deferred) == 0 {
+		return
+	}
 	last := led.deferred[len(led.deferred)-1]
+	if last.inDoubt() { // it is the latest mail itself, to be repeated
+		led.mails--
+		led.lastMail = time.Time{}
+	}
 	for _, r := range led.deferred[:len(led.deferred)-1] {
 		d.end(r, StateFailed, ReasonRetriesExhausted)
 	}
@@ -180,7 +187,7 @@ func (p *Policy) planRetry(d *Decision, in Input, led ledger, series Series) {
 	switch reason := p.obstacle(in, led, series, last.DueAt); {
 	case reason != "":
 		d.end(last, StateSkipped, reason)
-	case !last.UnknownSince.IsZero() && !p.repeatable(in, last):
+	case last.inDoubt() && !p.repeatable(in, last):
 		d.end(last, StateUnknown, ReasonReplyLost)
 	case last.DueAt.Before(in.NotBefore) && last.Reason != ReasonNotSent:
 		d.end(last, StateSkipped, ReasonBeforeAdoption)
@@ -193,18 +200,18 @@ func (p *Policy) planRetry(d *Decision, in Input, led ledger, series Series) {
 	case in.Now.Before(led.lastMail.Add(p.Limits.MinGap)):
 		d.wakeBy(led.lastMail.Add(p.Limits.MinGap))
 	default:
-		d.Claim = &Claim{
-			Slot: slot, Attempt: last.Attempt + 1, Number: led.mails + 1, Zone: series.Origin.Zone,
-			Previous: last.ClaimID, Retry: true,
-		}
+		d.Claim = series.claim(in, slot, led.mails+1, last.RetrySince).after(last)
 	}
 }
 
 // planRepeat repeats the latest slot if its fate is unknown and the relay drops what it has had
-// already: same key, same address, within the time that the relay remembers. Otherwise the outcome
-// stays unknown, and a person settles it.
+// already: same key, same address, within the time that the relay remembers and that retries have.
+// Otherwise the outcome stays unknown, and a person settles it.
 func (p *Policy) planRepeat(d *Decision, in Input, led ledger, series Series) {
 	last := led.unknown
+	if last == nil {
+		return
+	}
 	led.mails-- // it is the mail in question
 	if !p.repeatable(in, last) || led.frontier.After(last.DueAt) || p.obstacle(in, led, series, last.DueAt) != "" {
 		return
@@ -213,15 +220,14 @@ func (p *Policy) planRepeat(d *Decision, in Input, led ledger, series Series) {
 		d.wakeBy(at)
 		return
 	}
-	d.Claim = &Claim{
-		Slot: cadence.Slot{Name: last.Slot, Due: last.DueAt}, Attempt: last.Attempt + 1, Number: led.mails + 1,
-		Zone: series.Origin.Zone, Previous: last.ClaimID, Retry: true,
-	}
+	slot := cadence.Slot{Name: last.Slot, Due: last.DueAt}
+	d.Claim = series.claim(in, slot, led.mails+1, last.RetrySince).after(last)
 }
 
 // repeatable reports whether a slot that may have been accepted may be attempted again.
 func (p *Policy) repeatable(in Input, r *Reminder) bool {
-	return in.Now.Before(r.UnknownSince.Add(p.RepeatWithin)) && r.Recipient == in.Request.RecipientEmail
+	return in.Now.Before(r.UnknownSince.Add(p.RepeatWithin)) && r.Recipient == in.Request.RecipientEmail &&
+		in.Now.Before(r.RetrySince.Add(p.Limits.RetryFor)) && !p.late(in, r.DueAt) && !r.DueAt.Before(in.NotBefore)
 }
 
 // planWake makes the request be looked at when its next slot falls due, if anything can come of it.
@@ -297,7 +303,7 @@ func (d *Decision) skip(in Input, slot cadence.Slot, reason Reason) {
 // end ends a deferred reminder. One whose earlier attempt may have been accepted is unknown,
 // whatever would end it.
 func (d *Decision) end(r *Reminder, state State, reason Reason) {
-	if !r.UnknownSince.IsZero() {
+	if r.inDoubt() {
 		state, reason = StateUnknown, ReasonReplyLost
 	}
 	d.Verdicts = append(d.Verdicts, Verdict{

@@ -63,7 +63,7 @@ func (w *world) checkSleep() {
 	}
 	d := w.policy.Plan(w.input(subjectID))
 	unwritten := slices.ContainsFunc(d.Verdicts, func(v Verdict) bool { return !v.Existing })
-	if d.Claim != nil || unwritten && !w.clock.Before(w.lastMail().Add(w.policy.Limits.MinGap)) {
+	if d.Claim != nil || unwritten && !w.clock.Before(lastHandOff(w.input(subjectID)).Add(w.policy.Limits.MinGap)) {
 		w.t.Fatalf("asleep until %q at %s, while there is %v", instant(w.sub.wake), instant(w.clock), d.lines())
 	}
 }
@@ -79,7 +79,7 @@ func (w *world) checkDecision(in Input, d Decision) {
 	seen := map[mailKey]bool{}
 	for _, v := range d.Verdicts {
 		key := mailKey{v.LinkCreatedAt, v.Slot.Name}
-		reasons := map[State][]Reason{StateSkipped: SkipReasons(), StateFailed: FailReasons()}[v.State]
+		reasons := map[State][]Reason{StateSkipped: SkipReasons(), StateFailed: FailReasons(), StateUnknown: UnknownReasons()}[v.State]
 		if seen[key] || v.Slot.Due.After(in.Now) || !slices.Contains(reasons, v.Reason) {
 			w.t.Fatalf("verdict %+v", v)
 		}
@@ -102,18 +102,26 @@ func (w *world) checkClaim(in Input, c Claim) {
 	}
 	rule := w.policy.Cadences[name]
 	ofLink := 0
-	for key := range w.mails {
+	var last time.Time
+	for key, m := range w.mails {
+		if key == (mailKey{link.CreatedAt, c.Slot.Name}) {
+			continue
+		}
+		last = later(last, m.last)
 		if key.link.Equal(link.CreatedAt) {
 			ofLink++
 		}
 	}
-	_, twice := w.mails[mailKey{link.CreatedAt, c.Slot.Name}]
+	before, again := w.mails[mailKey{link.CreatedAt, c.Slot.Name}]
+	settled := slices.ContainsFunc(in.Reminders, func(r Reminder) bool {
+		return r.Slot == c.Slot.Name && r.Reason == ReasonNotSent
+	})
 	newer := func() bool {
 		newest, _ := rule.Last(w.origin(), now)
 		return !c.Retry && newest.Due.After(c.Slot.Due)
 	}
 	for what, wrong := range map[string]bool{
-		"a second mail of a slot":    twice,
+		"a second mail of a slot":    again && !now.Before(before.first.Add(w.policy.RepeatWithin)),
 		"another one is in flight":   in.inFlight(),
 		"closed":                     request.Status != StatusPending && request.Status != StatusPendingResubmission,
 		"revoked":                    !link.RevokedAt.IsZero(),
@@ -123,7 +131,8 @@ func (w *world) checkClaim(in Input, c Claim) {
 		"paused":                     now.Before(request.PausedUntil),
 		"not due":                    c.Slot.Due.After(now),
 		"too late":                   now.Sub(c.Slot.Due) > w.policy.Limits.MaxLateness,
-		"too soon after another one": now.Sub(w.lastMail()) < w.policy.Limits.MinGap,
+		"too soon after another one": now.Sub(last) < w.policy.Limits.MinGap,
+		"before the ledger began":    c.Slot.Due.Before(in.NotBefore) && !settled,
 		"more than the maximum":      rule.Max() > 0 && ofLink >= rule.Max(),
 		"not its number":             c.Number != ofLink+1,
 		"not the newest slot":        newer(),
@@ -132,6 +141,17 @@ func (w *world) checkClaim(in Input, c Claim) {
 			w.t.Fatalf("claim of slot %s at %s: %s", c.Slot.Name, instant(now), what)
 		}
 	}
+}
+
+// lastHandOff is when the latest of what was mailed or may have been was handed off.
+func lastHandOff(in Input) time.Time {
+	var last time.Time
+	for _, r := range in.Reminders {
+		if r.State.Mailed() {
+			last = later(last, r.HandedOffAt)
+		}
+	}
+	return last
 }
 
 func (in Input) inFlight() bool {
@@ -182,7 +202,7 @@ func (w *world) checkNothingForgotten() {
 	if reached && rule.Max() > 0 && mails >= rule.Max() {
 		return
 	}
-	waiting := in.Now.Before(w.lastMail().Add(w.policy.Limits.MinGap))
+	waiting := in.Now.Before(lastHandOff(in).Add(w.policy.Limits.MinGap))
 	final, _ := rule.Last(w.origin(), in.Now)
 	for slot := range rule.Slots(w.origin(), newest) {
 		if slot.Due.After(in.Now) {

@@ -17,6 +17,8 @@ type Task struct {
 	Slot      cadence.Slot
 	Attempt   int            // 1 for the first
 	Number    int            // ordinal of this mail among those of the link, 1 for the first
+	Last      bool           // as things stand, the link gets no mail after this one
+	Since     time.Time      // when the slot was taken up: the mail counts days from here; zero: from its due
 	Zone      *time.Location // the recipient's, or the default one
 	ClaimedAt time.Time      // by the database's clock
 }

@@ -22,8 +22,8 @@ type world struct {
 	held    *Task // claimed, and not yet given up by its worker
 	sent    bool  // held is handed off
 	blocked bool  // the last plan met a reminder whose outcome was not known yet
-	// mails has when each (link, slot) was handed off, for all that reached the recipient or may have.
-	mails map[mailKey]time.Time
+	// mails has what reached the recipient or may have.
+	mails map[mailKey]handOffs
 }
 
 type mailKey struct {
@@ -31,17 +31,11 @@ type mailKey struct {
 	slot string
 }
 
-// lastMail is when the latest of all mails was handed off.
-func (w *world) lastMail() time.Time {
-	var last time.Time
-	for _, handedOff := range w.mails {
-		last = later(last, handedOff)
-	}
-	return last
-}
+// handOffs are the first and the last one of a slot, of those that were not refused.
+type handOffs struct{ first, last time.Time }
 
 func newWorld(t *rapid.T) *world {
-	w := &world{t: t, clock: at("2026-02-01T10:00Z"), mails: map[mailKey]time.Time{}}
+	w := &world{t: t, clock: at("2026-02-01T10:00Z"), mails: map[mailKey]handOffs{}}
 	w.policy = &Policy{
 		Cadences: map[string]*cadence.Cadence{"default": w.drawCadence(), "other": w.drawCadence()}, DefaultCadence: "default",
 		DefaultZone: time.UTC,
@@ -50,9 +44,16 @@ func newWorld(t *rapid.T) *world {
 			MinGap:      w.drawSpan("min_gap", time.Second, 72*time.Hour),
 			RetryFor:    w.drawSpan("retry_for", time.Minute, 72*time.Hour),
 			Retention:   20 * 365 * day, // so that dead links are always followed
+			Backoff:     Backoff{Initial: time.Minute, Max: time.Hour},
 		},
 	}
+	if rapid.Bool().Draw(t, "idempotent relay") {
+		w.policy.RepeatWithin = w.drawSpan("repeat_within", time.Minute, 72*time.Hour)
+	}
 	w.memory = newMemory(t, func() time.Time { return w.clock }, w.clock.Add(w.drawSpan("adopted", -60*day, 30*day)))
+	if rapid.Bool().Draw(t, "restored") {
+		w.notBefore = w.clock.Add(w.drawSpan("not_before", -10*day, 10*day))
+	}
 	w.edit(subjectID, func(sub *subject) {
 		w.sub = sub
 		sub.request = &Request{
@@ -167,6 +168,7 @@ func (w *world) settleUnknown(sub *subject) {
 	for _, r := range sub.rows {
 		if r.State == StateUnknown {
 			r.State, r.Reason, r.FinishedAt, r.RetryAt, r.RetrySince = StateDeferred, ReasonNotSent, time.Time{}, w.clock, w.clock
+			r.UnknownSince = time.Time{}
 			delete(w.mails, mailKey{r.LinkCreatedAt, r.Slot})
 			if w.held != nil && w.held.ClaimID == r.ClaimID {
 				w.held = nil
@@ -201,7 +203,8 @@ func (w *world) handOver() {
 		return
 	}
 	w.sent = true
-	w.mails[mailKey{w.held.Link.CreatedAt, w.held.Slot.Name}] = w.clock
+	key := mailKey{w.held.Link.CreatedAt, w.held.Slot.Name}
+	w.mails[key] = handOffs{first: firstOf(w.mails[key].first, w.clock), last: w.clock}
 }
 
 func (w *world) deliver() {
@@ -213,7 +216,12 @@ func (w *world) deliver() {
 		{State: StateUnknown, Reason: ReasonReplyLost},
 	}).Draw(w.t, "outcome")
 	if outcome.State == StateDeferred || outcome.State == StateFailed {
-		delete(w.mails, mailKey{w.held.Link.CreatedAt, w.held.Slot.Name})
+		key := mailKey{w.held.Link.CreatedAt, w.held.Slot.Name}
+		if m := w.mails[key]; m.first.Equal(m.last) {
+			delete(w.mails, key)
+		} else { // the attempt before this one is still in doubt
+			w.mails[key] = handOffs{m.first, m.first}
+		}
 		w.blocked = w.blocked || w.byClaim(w.held.ClaimID).State == StateUnknown
 	}
 	st := Settlement{ClaimID: w.held.ClaimID, Outcome: outcome, RetryIn: w.drawSpan("retry in", time.Second, time.Hour)}

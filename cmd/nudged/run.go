@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -53,12 +54,14 @@ func (c *runCommand) Run(g *globals) error {
 type daemon struct {
 	log     *slog.Logger
 	load    func() (*config.Config, error)
+	started *config.Config // what the parts that a reload leaves alone were built from
 	cfg     atomic.Pointer[config.Config]
 	store   *postgres.Store
 	gauges  *postgres.Gauges
 	loop    *scheduler.Scheduler
 	web     *web.Server
 	reloads *web.ReloadMetrics
+	notify  *notifier
 
 	reloading sync.Mutex // one reload at a time: HTTP and a signal may ask together
 	closers   []func()
@@ -73,6 +76,7 @@ func newDaemon(c *runCommand, g *globals, load func() (*config.Config, error)) (
 		return nil, err
 	}
 	d := &daemon{log: g.logger(), load: load, replan: make(chan struct{}, 1)}
+	d.started = cfg
 	d.cfg.Store(cfg)
 	defer func() {
 		if err != nil {
@@ -108,6 +112,12 @@ func newDaemon(c *runCommand, g *globals, load func() (*config.Config, error)) (
 	}); err != nil {
 		return nil, err
 	}
+	if d.notify, err = newNotifier(notifierConfig{
+		Ready: d.loop.Ready, Healthy: d.loop.Healthy, Logger: d.log,
+		Status: func() string { return statusLine(registry, d.loop.Healthy) },
+	}); err != nil {
+		return nil, err
+	}
 	d.web, err = web.New(web.Config{
 		Registry: registry, ListenAddresses: c.Listen, WebConfigFile: c.WebConfig,
 		Healthy: d.loop.Healthy, Ready: d.ready, Reload: d.reload, Logger: d.log,
@@ -132,8 +142,8 @@ func workerName() string {
 }
 
 func (d *daemon) close() {
-	for i := len(d.closers) - 1; i >= 0; i-- {
-		d.closers[i]()
+	for _, closer := range slices.Backward(d.closers) {
+		closer()
 	}
 }
 
@@ -148,6 +158,14 @@ func (d *daemon) run(ctx context.Context) error {
 	build := buildInfo()
 	d.log.Info("nudged starts", "version", build.Version, "revision", build.Revision, "schema", schema,
 		"config", cfg.Hash, "environment", cfg.Environment, "tzdata", zoneData(), "cadences", names(cfg.Cadences))
+
+	// From the first moment to the last, so that a SIGHUP never ends the process.
+	over, end := context.WithCancel(context.WithoutCancel(ctx))
+	var aside sync.WaitGroup
+	defer aside.Wait()
+	defer end()
+	aside.Go(func() { d.reloadOnSignal(over) })
+	aside.Go(func() { d.notify.run(ctx, over.Done()) })
 
 	// The web port outlives the loop, so that the last outcomes can be scraped while it stops.
 	webCtx, stopWeb := context.WithCancel(context.WithoutCancel(ctx))
@@ -181,7 +199,6 @@ func (d *daemon) work(ctx context.Context) error {
 	defer stop()
 	aside.Go(func() { d.gauges.Run(asideCtx) })
 	aside.Go(func() { d.replans(asideCtx) })
-	aside.Go(func() { d.reloadOnSignal(asideCtx) })
 	aside.Go(func() {
 		if err := d.purges(asideCtx); err != nil {
 			d.log.Error("the ledger will not be purged", "err", err)
@@ -204,7 +221,7 @@ func (d *daemon) waitForDatabase(ctx context.Context) error {
 			err = d.store.Adopt(ctx, d.cfg.Load().Environment)
 		}
 		if err == nil || ctx.Err() != nil {
-			return nil
+			return nil //nolint:nilerr // told to stop: what the database says no longer matters
 		}
 		if err.Error() != said {
 			said = err.Error()
@@ -259,6 +276,7 @@ func (d *daemon) replans(ctx context.Context) {
 func (d *daemon) reload(context.Context) error {
 	d.reloading.Lock()
 	defer d.reloading.Unlock()
+	defer d.notify.reloading()()
 	cfg, err := d.load()
 	if err != nil {
 		d.reloads.Failure()
@@ -266,14 +284,29 @@ func (d *daemon) reload(context.Context) error {
 		return err
 	}
 	d.cfg.Store(cfg)
-	d.loop.SetPolicy(policyOf(cfg))
+	policy := policyOf(cfg)
+	policy.RepeatWithin = repeatWithin(d.started) // the header that the running mailer sends, or none
+	d.loop.SetPolicy(policy)
 	d.reloads.Success()
+	if fixed(cfg) != fixed(d.started) {
+		d.log.Warn("changes of environment, database, poll, smtp and mail take effect at the next start; mail.allow_recipients at once")
+	}
 	select {
 	case d.replan <- struct{}{}:
 	default:
 	}
 	d.log.Info("the configuration is reloaded", "config", cfg.Hash, "cadences", names(cfg.Cadences))
 	return nil
+}
+
+// fixed writes down the settings that a reload does not touch, to compare them. Secrets do not
+// print, so a changed password alone is not noticed.
+func fixed(cfg *config.Config) string {
+	mail := cfg.Mail
+	mail.Recipients = config.Recipients{}
+	smtp := cfg.SMTP
+	smtp.RootCAs = nil
+	return fmt.Sprint(cfg.Environment, cfg.Poll, smtp, mail)
 }
 
 func (d *daemon) reloadOnSignal(ctx context.Context) {

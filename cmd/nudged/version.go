@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"runtime"
 	"runtime/debug"
@@ -18,6 +19,12 @@ type build struct {
 	TZData   string `json:"tzdata"`
 }
 
+// What the release stamps in with -ldflags "-X main.version=1.2.3 -X main.revision=…". Where they
+// are empty, the binary says what the Go command knew.
+//
+//nolint:gochecknoglobals // the linker sets nothing else
+var version, revision string
+
 // Run implements the subcommand.
 func (c *versionCommand) Run(g *globals) error {
 	b := buildInfo()
@@ -29,16 +36,15 @@ func (c *versionCommand) Run(g *globals) error {
 }
 
 func buildInfo() build {
-	b := build{Version: "unknown", Revision: "unknown", Go: runtime.Version(), TZData: zoneData()}
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return b
-	}
-	b.Version = info.Main.Version
-	for _, setting := range info.Settings {
-		if setting.Key == "vcs.revision" {
-			b.Revision = setting.Value
+	b := build{Version: version, Revision: revision, Go: runtime.Version(), TZData: zoneData()}
+	if info, ok := debug.ReadBuildInfo(); ok {
+		b.Version = cmp.Or(b.Version, info.Main.Version)
+		for _, setting := range info.Settings {
+			if setting.Key == "vcs.revision" {
+				b.Revision = cmp.Or(b.Revision, setting.Value)
+			}
 		}
 	}
+	b.Version, b.Revision = cmp.Or(b.Version, "unknown"), cmp.Or(b.Revision, "unknown")
 	return b
 }

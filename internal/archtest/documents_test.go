@@ -16,7 +16,7 @@ import (
 )
 
 // block finds the fenced blocks of a document: language and content.
-var block = regexp.MustCompile("(?ms)^```([a-z]+)\n(.*?)^```$")
+var block = regexp.MustCompile("(?ms)^ *```([a-z]*)\n(.*?)^ *```$")
 
 // Every plan that the documents show is what the program prints for the cadences just above it.
 func TestPlansAreWhatTheProgramPrints(t *testing.T) {
@@ -86,7 +86,9 @@ func TestDesignTellsEveryReason(t *testing.T) {
 	}
 	got := map[string]string{}
 	row := regexp.MustCompile("(?m)^\\| `([a-z_]+)` \\| `([a-z]+)` \\|")
-	for _, m := range row.FindAllStringSubmatch(read(t, "docs/design.md"), -1) {
+	_, table, _ := strings.Cut(read(t, "docs/design.md"), "\n## Reasons\n")
+	table, _, _ = strings.Cut(table, "\n## ")
+	for _, m := range row.FindAllStringSubmatch(table, -1) {
 		got[m[1]] = m[2]
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -111,12 +113,35 @@ func TestReadmeListsEveryCommand(t *testing.T) {
 	}
 }
 
+// The configurations that the README shows are valid.
+func TestReadmeShowsValidConfigurations(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		file := filepath.Join(dir, name)
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return file
+	}
+	write("smtp-password", "secret\n")
+	shown := 0
+	for _, m := range block.FindAllStringSubmatch(read(t, "README.md"), -1) {
+		if m[1] == "yaml" {
+			shown++
+			nudged(t, "check-config", "--config.file="+write("nudged.yml", m[2]))
+		}
+	}
+	if shown == 0 {
+		t.Error("the README shows no configuration, want some")
+	}
+}
+
 // A metric that a document names is one that the code registers.
 func TestMetricsInDocumentsExist(t *testing.T) {
 	code := sources(t)
 	metric := regexp.MustCompile(`\bnudged_[a-z_]+[a-z]\b`)
 	for name, text := range documents(t) {
-		for _, word := range metric.FindAllString(text, -1) {
+		for _, word := range metric.FindAllString(block.ReplaceAllString(text, ""), -1) {
 			pool := strings.HasPrefix(word, "nudged_db_pool_") && strings.Contains(code, `"`+strings.TrimPrefix(word, "nudged_db_pool_")+`"`)
 			histogram := regexp.MustCompile(`_(bucket|count|sum)$`).ReplaceAllString(word, "")
 			if !pool && !strings.Contains(code, `"`+histogram+`"`) {

@@ -66,6 +66,7 @@ type SMTP struct {
 	ReplyTimeout      time.Duration // for the answer after the final dot
 	IdempotencyHeader string        // name of a header field; empty: none
 	IdempotencyWindow time.Duration // how long the relay remembers the key
+	DSN               bool          // ask for delivery status notifications (RFC 3461)
 }
 
 // Mail says what every mail has in common.
@@ -73,7 +74,8 @@ type Mail struct {
 	From            mail.Address // Address empty: not configured
 	BounceAddress   string       // envelope sender; empty: the address of From
 	MessageIDDomain string       // A-labels; empty only where From is
-	Unsubscribe     string       // https: or mailto: URL, printable ASCII; empty: none
+	Unsubscribe     string       // https: or mailto: URL, printable ASCII, perhaps with {request_id}; empty: none
+	Thread          bool         // all mails of a request are one conversation
 	Templates       string       // folder; empty: the built-in ones
 	Recipients      Recipients   // who may be mailed
 }

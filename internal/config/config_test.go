@@ -153,12 +153,12 @@ func TestEveryKey(t *testing.T) {
 			Host: "::1", Port: 465, TLS: TLSImplicit, RootCAs: c.SMTP.RootCAs,
 			Username: "nudged", Password: NewSecret("hunter2-smtp"), Connections: 2, Rate: 0.5,
 			DialTimeout: time.Second, CommandTimeout: 2 * time.Second, ReplyTimeout: 193 * time.Hour,
-			IdempotencyHeader: "Resend-Idempotency-Key", IdempotencyWindow: 168 * time.Hour,
+			IdempotencyHeader: "Resend-Idempotency-Key", IdempotencyWindow: 168 * time.Hour, DSN: true,
 		},
 		Mail: Mail{
 			From:          mail.Address{Name: "Zoë", Address: "zoe@bücher.example"},
 			BounceAddress: "bounces@example.com", MessageIDDomain: "xn--bcher-kva.example",
-			Unsubscribe: "https://example.com/stop?id=1", Templates: "testdata/good/templates",
+			Unsubscribe: "https://example.com/stop?id={request_id}", Templates: "testdata/good/templates",
 			Recipients: c.Mail.Recipients,
 		},
 		Defaults: Defaults{Cadence: "weekday_mornings", TimeZone: paris, Locale: "fr-CA"},
@@ -328,10 +328,10 @@ func TestDocumentation(t *testing.T) {
 		}
 	}
 	keys := schemaKeys(t)
-	if diff := cmp.Diff(keys, documented); diff != "" || len(keys) != 43 {
+	if diff := cmp.Diff(keys, documented); diff != "" || len(keys) != 45 {
 		t.Errorf("%d keys (-schema +docs/configuration.md):\n%s", len(keys), diff)
 	}
-	if len(defaults) != 21 {
+	if len(defaults) != 23 {
 		t.Errorf("%d documented defaults: %v", len(defaults), defaults)
 	}
 	for _, text := range defaults {

@@ -23,6 +23,7 @@ func standard() *Config {
 			ReplyTimeout:      10 * time.Minute,
 			IdempotencyWindow: 20 * time.Hour,
 		},
+		Mail:     Mail{Thread: true},
 		Defaults: Defaults{Cadence: "default", TimeZone: time.UTC, Locale: "en"},
 		Limits: Limits{
 			MaxLateness:  48 * time.Hour,
@@ -88,6 +89,7 @@ func (r *reader) smtp(s *section, c *SMTP) {
 	scalar(s, "reply_timeout", &c.ReplyTimeout, duration(time.Millisecond))
 	scalar(s, "idempotency_header", &c.IdempotencyHeader, optional(headerName))
 	scalar(s, "idempotency_window", &c.IdempotencyWindow, duration(time.Second))
+	scalar(s, "dsn", &c.DSN, boolean)
 	s.finish()
 }
 
@@ -96,6 +98,7 @@ func (r *reader) mail(s *section, c *Mail) {
 	scalar(s, "bounce_address", &c.BounceAddress, optional(bareAddress))
 	scalar(s, "message_id_domain", &c.MessageIDDomain, optional(domain))
 	scalar(s, "unsubscribe", &c.Unsubscribe, optional(unsubscribe))
+	scalar(s, "thread", &c.Thread, boolean)
 	scalar(s, "templates", &c.Templates, optional(r.folder))
 	r.recipients(s, "allow_recipients", &c.Recipients)
 	s.finish()

@@ -165,11 +165,15 @@ func domainOf(address string) string { return address[strings.LastIndexByte(addr
 // in angle brackets (RFC 2369 section 2).
 var printable = regexp.MustCompile(`^[!#-;=?-~]+$`)
 
+// unsubscribe parses a URL that may name the request by a placeholder, though not as part of the host.
 func unsubscribe(text string) (string, error) {
 	u, err := url.Parse(text)
 	known := err == nil && (u.Scheme == "https" && u.Host != "" || u.Scheme == "mailto" && u.Opaque != "")
 	if !known || !printable.MatchString(text) {
 		return "", errors.New("want an https: or mailto: URL in ASCII")
+	}
+	if strings.ContainsAny(strings.ReplaceAll(text, "{request_id}", ""), "{}") {
+		return "", errors.New("want {request_id} as the only thing in braces")
 	}
 	return text, nil
 }

@@ -33,19 +33,9 @@ func newFixture(t testing.TB) *fixture {
 
 func fixtureAt(t testing.TB, url string) *fixture {
 	t.Helper()
-	f := &fixture{t: t, url: url, store: openStore(t, url)}
-	var err error
-	if f.db, err = pgxpool.New(t.Context(), url); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(f.db.Close)
-	weekly := "7d"
-	c, err := cadence.Parse("default", cadence.Definition{After: []string{"3d", "7d", "14d"}, ThenEvery: &weekly})
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := &fixture{t: t, url: url, store: openStore(t, url), db: openPool(t, url)}
 	f.policy = &scheduler.Policy{
-		Cadences:       map[string]*cadence.Cadence{"default": c},
+		Cadences:       map[string]*cadence.Cadence{"default": parse(t, "3d", "7d", "14d")},
 		DefaultCadence: "default",
 		DefaultZone:    time.UTC,
 		Limits: scheduler.Limits{
@@ -56,17 +46,45 @@ func fixtureAt(t testing.TB, url string) *fixture {
 	return f
 }
 
+// parse returns the cadence with these slots and one each week from then on.
+func parse(t testing.TB, after ...string) *cadence.Cadence {
+	t.Helper()
+	weekly := "7d"
+	c, err := cadence.Parse("default", cadence.Definition{After: after, ThenEvery: &weekly})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// openStore opens a store as a daemon does that has found its database.
 func openStore(t testing.TB, url string) *postgres.Store {
+	t.Helper()
+	store := openUnadopted(t, url)
+	if err := store.Adopt(t.Context(), "test"); err != nil {
+		t.Fatal(err)
+	}
+	return store
+}
+
+func openUnadopted(t testing.TB, url string) *postgres.Store {
 	t.Helper()
 	store, err := postgres.Open(t.Context(), postgres.Config{URL: url})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(store.Close)
-	if err := store.Adopt(t.Context(), "test"); err != nil {
+	return store
+}
+
+func openPool(t testing.TB, url string) *pgxpool.Pool {
+	t.Helper()
+	pool, err := pgxpool.New(t.Context(), url)
+	if err != nil {
 		t.Fatal(err)
 	}
-	return store
+	t.Cleanup(pool.Close)
+	return pool
 }
 
 func (f *fixture) exec(sql string, args ...any) {
@@ -83,6 +101,28 @@ func (f *fixture) due(n int) {
 	        SELECT 'r-' || i, 'a', 'pending', 'r' || i || '@example.com', 'Papers' FROM generate_series(1, $1::int) i`, n)
 	f.exec(`INSERT INTO nudged.links (request_id, url, created_at)
 	        SELECT 'r-' || i, 'https://example.com/u/' || i, now() - interval '3 days 1 minute' FROM generate_series(1, $1::int) i`, n)
+}
+
+// due1 inserts one pending request whose slot 3d fell due a minute ago.
+func (f *fixture) due1(id string) {
+	f.t.Helper()
+	f.exec(`INSERT INTO nudged.requests (id, account_id, status, recipient_email, title) VALUES ($1, 'a', 'pending', 'r@example.com', 'Papers')`, id)
+	f.exec(`INSERT INTO nudged.links (request_id, url, created_at) VALUES ($1, 'https://example.com/u', now() - interval '3 days 1 minute')`, id)
+}
+
+// eventually polls what no signal tells: what other sessions of the database are doing.
+func (f *fixture) eventually(what string, holds func() bool) {
+	f.t.Helper()
+	deadline := time.After(20 * time.Second)
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for !holds() {
+		select {
+		case <-deadline:
+			f.t.Fatalf("not within 20 s: %s", what)
+		case <-tick.C:
+		}
+	}
 }
 
 func (f *fixture) pass(worker string) scheduler.PassResult {

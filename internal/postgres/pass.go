@@ -155,10 +155,9 @@ func (w *writes) claim(in scheduler.Input, c *scheduler.Claim) error {
 		w.insert(in, in.Link.CreatedAt, c.Slot.Name, c.Slot.Due, scheduler.StateClaimed, "", id)
 	}
 	w.order = append(w.order, id)
-	w.tasks[id] = &scheduler.Task{
-		ClaimID: id, Request: *in.Request, Link: *in.Link, Slot: c.Slot,
-		Attempt: c.Attempt, Number: c.Number, Zone: c.Zone, ClaimedAt: in.Now,
-	}
+	task := c.Task(in)
+	task.ClaimID = id
+	w.tasks[id] = &task
 	return nil
 }
 

@@ -11,7 +11,7 @@ import (
 // manyRows fills the tables as they look after a long time.
 var manyRows = []string{
 	`INSERT INTO nudged.requests (id, account_id, status, recipient_email, title)
-	 SELECT 'r-' || i, 'a', CASE WHEN i % 4 = 0 THEN 'completed' ELSE 'pending' END, 'r' || i || '@example.com', 'Papers'
+	 SELECT 'r-' || i, 'a', CASE i % 4 WHEN 0 THEN 'pending' ELSE 'completed' END, 'r' || i || '@example.com', 'Papers'
 	 FROM generate_series(1, $1::int) i`,
 	`INSERT INTO nudged.links (request_id, url, created_at)
 	 SELECT 'r-' || i, 'https://example.com/' || i, now() - interval '30 days' FROM generate_series(1, $1::int) i`,
@@ -46,6 +46,7 @@ func statements(n int) []statement {
 		{"adopt", []any{"test"}},
 		{"backlog", nil},
 		{"claim_deferred", []any{ids, links, slots, numbers, claims, claims, "worker", time.Minute}},
+		{"clock", []any{"test"}},
 		{"documents", []any{ids}},
 		{"end_deferred", []any{ids, links, slots, states, reasons}},
 		{"events", []any{"r-1"}},
@@ -95,21 +96,23 @@ func TestPlansAtTwoHundredThousandRequests(t *testing.T) {
 	f := newFixture(t)
 	e := newExplainer(t, f.url)
 	e.exec(`SET session_replication_role = replica`) // the triggers have tests of their own
+	for _, table := range big {
+		e.exec(`ALTER TABLE nudged.` + table + ` SET UNLOGGED`) // quicker to fill, and planned alike
+	}
 	for _, sql := range manyRows {
 		e.exec(sql, many)
 	}
-	e.exec(`VACUUM ANALYZE`)
+	e.exec(`ANALYZE`)
 	spreads := []struct{ name, wake string }{
-		{"all planned", `CASE WHEN i % 4 > 0 THEN now() + interval '1 hour' + i * interval '1 second' END`},
+		{"all planned", `CASE WHEN i % 4 = 0 THEN now() + interval '1 hour' + i * interval '1 second' END`},
 		{"all imported", `'-infinity'`},
 		{"all due", `now() - i * interval '1 second'`},
-		{"some of each", `CASE i % 100 WHEN 0 THEN '-infinity' WHEN 1 THEN now() - i * interval '1 second' ELSE now() + i * interval '1 second' END`},
 	}
 	for _, spread := range spreads {
 		e.exec(`TRUNCATE nudged.schedules`)
 		e.exec(`INSERT INTO nudged.schedules (request_id, wake_at, problem)
 			SELECT 'r-' || i, `+spread.wake+`, CASE WHEN i % 10000 = 0 THEN 'unknown_zone' END FROM generate_series(1, $1::int) i`, many)
-		e.exec(`VACUUM ANALYZE nudged.schedules`)
+		e.exec(`ANALYZE nudged.schedules`)
 		t.Run(spread.name, func(t *testing.T) {
 			check := func(file, kind string, plan node) {
 				for _, relation := range plan.readsAll() {
@@ -147,9 +150,9 @@ func TestPlansAtTwoHundredThousandRequests(t *testing.T) {
 		}
 	}
 	t.Run("a full batch", func(t *testing.T) {
-		const most = 3 * 1000 // pages: each row, its lock, and the way there
+		const most = 3 * 500 // pages: each row, its lock, and the way there
 		if n := e.buffers(readStatement(t, "take"), 500, 500); n > most {
-			t.Errorf("take touches %d pages for 1000 requests, want at most %d", n, most)
+			t.Errorf("take touches %d pages for 500 requests, want at most %d", n, most)
 		}
 	})
 }

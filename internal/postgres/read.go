@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgtype"
 
 	"nudged/scheduler"
@@ -30,6 +31,9 @@ func readInputs(ctx context.Context, db querier, ids []string) (inputs []schedul
 	if err != nil {
 		return nil, fmt.Errorf("read requests: %w", err)
 	}
+	if err := zonesGiven(rows.FieldDescriptions()); err != nil {
+		return nil, fmt.Errorf("read requests: %w", err)
+	}
 	inputs, err = pgx.CollectRows(rows, scanInput)
 	if err != nil {
 		return nil, fmt.Errorf("read requests: %w", err)
@@ -51,6 +55,17 @@ func readInputs(ctx context.Context, db querier, ids []string) (inputs []schedul
 		in.Reminders = append(in.Reminders, r)
 	}
 	return inputs, nil
+}
+
+// zonesGiven refuses an instant without a time zone, as a view over an application's own table may
+// have it. The driver would take it for UTC without a word.
+func zonesGiven(columns []pgconn.FieldDescription) error {
+	for _, c := range columns {
+		if c.DataTypeOID == pgtype.TimestampOID {
+			return fmt.Errorf("%s is a timestamp without time zone: name its zone in the view, as in AT TIME ZONE 'UTC'", c.Name)
+		}
+	}
+	return nil
 }
 
 func scanInput(row pgx.CollectableRow) (scheduler.Input, error) {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgtype"
 	"github.com/jackc/pgx/v5/pgxpool"
 
@@ -34,6 +35,9 @@ type Store struct {
 // start before its database.
 func Open(ctx context.Context, cfg Config) (*Store, error) {
 	config, err := pgxpool.ParseConfig(cfg.URL)
+	if bad, ok := errors.AsType[*pgconn.ParseConfigError](err); ok {
+		bad.ConnString = "…" // the driver shows it, and does not recognise every password in it
+	}
 	if err != nil {
 		return nil, fmt.Errorf("read the database url: %w", err)
 	}

@@ -215,7 +215,7 @@ COMMENT ON COLUMN nudged.installation.adopted_at IS 'Slots due before are not se
 
 COMMENT ON COLUMN nudged.installation.not_before IS 'Set by a person who adopts a restored copy: slots due before are never sent, whatever max_lateness says.';
 
-COMMENT ON COLUMN nudged.installation.identity IS 'Which database of which cluster this is; a copy has another one.';
+COMMENT ON COLUMN nudged.installation.identity IS 'The oid of this database when it was adopted; a copy that was restored beside it has another one.';
 
 COMMENT ON COLUMN nudged.installation.planned_with IS 'Fingerprint of the configuration and zone data that the wakes were last planned with.';
 

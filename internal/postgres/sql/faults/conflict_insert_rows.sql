@@ -13,5 +13,5 @@ FROM unnest($1::text[], $2::timestamptz[], $3::text[], $4::timestamptz[], $5::te
 ON CONFLICT (request_id, link_created_at, slot) DO UPDATE
 SET state = EXCLUDED.state, reason = EXCLUDED.reason, attempt = EXCLUDED.attempt, claim_id = EXCLUDED.claim_id,
     claimed_by = EXCLUDED.claimed_by, lease_until = EXCLUDED.lease_until, finished_at = EXCLUDED.finished_at,
-    retry_at = NULL, handed_off_at = NULL
+    retry_at = NULL, handed_off_at = NULL, unknown_since = NULL
 RETURNING m.claim_id, m.reason;
