@@ -1,0 +1,193 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/mail"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	gomail "github.com/wneessen/go-mail"
+
+	"nudged/cadence"
+	"nudged/mailer"
+	"nudged/scheduler"
+)
+
+func newMailer(port int) (*mailer.Mailer, error) {
+	return mailer.New(mailer.Config{
+		Host: "127.0.0.1", Port: port, TLS: mailer.TLSNone, MaxMessages: 1 << 30, MaxAge: time.Hour,
+		From: mail.Address{Name: "Example", Address: "reminders@example.com"}, MessageIDDomain: "example.com",
+	})
+}
+
+func task(i int) scheduler.Task {
+	now := time.Date(2026, 5, 4, 9, 0, 0, 0, time.UTC)
+	documents := make([]scheduler.Document, 3)
+	for p := range documents {
+		documents[p] = scheduler.Document{Title: fmt.Sprintf("Document %d", p+1), Required: true, State: scheduler.DocumentMissing}
+	}
+	return scheduler.Task{
+		Request: scheduler.Request{
+			ID: fmt.Sprintf("r-%d", i), RecipientEmail: fmt.Sprintf("r%d@example.net", i), RecipientName: "Client",
+			Title: "Tax return", SenderName: "Ann Accountant", Status: scheduler.StatusPending,
+		},
+		Link:      scheduler.Link{URL: "https://upload.example.com/r/1", CreatedAt: now.AddDate(0, 0, -3)},
+		Documents: documents, Slot: cadence.Slot{Name: "3d", Due: now}, Attempt: 1, Number: 1, Zone: time.UTC, ClaimedAt: now,
+	}
+}
+
+// spread runs n pieces of work on a number of goroutines and returns how many a second that was.
+func perSecond(n, goroutines int, work func(i int) error) (float64, error) {
+	var next atomic.Int64
+	var group sync.WaitGroup
+	errs := make([]error, goroutines)
+	begun := time.Now()
+	for g := range goroutines {
+		group.Go(func() {
+			for {
+				i := int(next.Add(1)) - 1
+				if i >= n || errs[g] != nil {
+					return
+				}
+				errs[g] = work(i)
+			}
+		})
+	}
+	group.Wait()
+	return float64(n) / time.Since(begun).Seconds(), errors.Join(errs...)
+}
+
+// leg composes and delivers n messages over so many connections, with no ledger.
+func leg(ctx context.Context, port, n, connections int) (float64, error) {
+	m, err := newMailer(port)
+	if err != nil {
+		return 0, err
+	}
+	defer m.Close()
+	return perSecond(n, connections, func(i int) error {
+		message, err := m.Compose(task(i))
+		if err != nil {
+			return err
+		}
+		if outcome := m.Deliver(ctx, message, time.Now().Add(time.Hour)); outcome.State != scheduler.StateSent {
+			return fmt.Errorf("delivery ended as %s: %s", outcome.State, outcome.SMTPReply)
+		}
+		return nil
+	})
+}
+
+// goMailLeg sends messages of the same content with go-mail's own Send on reused connections.
+func goMailLeg(ctx context.Context, port, n, connections int) (float64, error) {
+	m, err := newMailer(port)
+	if err != nil {
+		return 0, err
+	}
+	defer m.Close()
+	sample, err := m.Compose(task(0))
+	if err != nil {
+		return 0, err
+	}
+	body := string(sample.Data)
+	clients := make(chan *gomail.Client, connections)
+	for range connections {
+		client, err := gomail.NewClient("127.0.0.1", gomail.WithPort(port), gomail.WithTLSPolicy(gomail.NoTLS),
+			gomail.WithoutNoop(), gomail.WithHELO("bench"))
+		if err != nil {
+			return 0, err
+		}
+		if err := client.DialWithContext(ctx); err != nil {
+			return 0, err
+		}
+		defer client.Close()
+		clients <- client
+	}
+	return perSecond(n, connections, func(i int) error {
+		client := <-clients
+		defer func() { clients <- client }()
+		message := gomail.NewMsg()
+		if err := errors.Join(message.From("reminders@example.com"), message.To(fmt.Sprintf("r%d@example.net", i))); err != nil {
+			return err
+		}
+		message.Subject("Tax return")
+		message.SetBodyString(gomail.TypeTextPlain, body[:len(body)/3])
+		message.AddAlternativeString(gomail.TypeTextHTML, body[len(body)/3:])
+		return client.Send(message)
+	})
+}
+
+// compareSMTP measures the pipelined conversation against go-mail's Send.
+func compareSMTP(ctx context.Context, l *lab) ([]result, error) {
+	const connections = 8
+	r := result{
+		Name: "SMTP leg, pipelined / go-mail Send without NOOP", Unit: "1/s", Target: "≥ 1.7",
+		Note: "8 connections, composing included on both sides",
+	}
+	for range l.size.Rounds {
+		base, err := goMailLeg(ctx, l.sink.port, l.size.Messages, connections)
+		if err != nil {
+			return nil, err
+		}
+		ours, err := leg(ctx, l.sink.port, l.size.Messages, connections)
+		if err != nil {
+			return nil, err
+		}
+		r.Ours, r.Base = append(r.Ours, ours), append(r.Base, base)
+	}
+	return []result{r}, nil
+}
+
+// compareEndToEnd measures ledger and SMTP together against the SMTP leg alone.
+func compareEndToEnd(ctx context.Context, l *lab) ([]result, error) {
+	far, err := startProxy(l.sink.port, 5*time.Millisecond)
+	if err != nil {
+		return nil, err
+	}
+	defer far.listener.Close()
+	var results []result
+	for _, c := range []struct {
+		name, target      string
+		port, connections int
+		n                 int
+	}{
+		{"end to end / SMTP leg, loopback", "≥ 0.75", l.sink.port, 8, l.size.Messages},
+		{"end to end / SMTP leg, 5 ms round trip", "≥ 0.95", far.port(), 16, l.size.Messages},
+	} {
+		r := result{
+			Name: c.name, Unit: "1/s", Target: c.target,
+			Note: fmt.Sprintf("%d connections, window %d", c.connections, 2*c.connections),
+		}
+		for range l.size.Rounds {
+			base, err := leg(ctx, c.port, c.n, c.connections)
+			if err != nil {
+				return nil, err
+			}
+			ours, err := endToEnd(ctx, l, c.port, c.n, c.connections)
+			if err != nil {
+				return nil, err
+			}
+			r.Ours, r.Base = append(r.Ours, ours), append(r.Base, base)
+		}
+		results = append(results, r)
+	}
+	return results, nil
+}
+
+func endToEnd(ctx context.Context, l *lab, port, n, connections int) (float64, error) {
+	d, err := l.database(ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer d.drop()
+	if err := errors.Join(d.insert(ctx, n, "3 days"), d.documents(ctx, n), d.analyze(ctx)); err != nil {
+		return 0, err
+	}
+	m, err := newMailer(port)
+	if err != nil {
+		return 0, err
+	}
+	defer m.Close()
+	return drive(ctx, d, m, n, connections)
+}
