@@ -21,6 +21,7 @@ type settler struct {
 	draw     *rand.Rand
 	window   int
 	inWindow int             // handed off and not yet recorded
+	leaving  int             // of those, gathered: the next commit records them
 	waiting  []composed      // to be handed off
 	gathered []delivered     // to be recorded
 	ready    chan composed   // nil once closed
@@ -83,10 +84,11 @@ func (w *settler) gather() bool {
 	}
 }
 
-// readyIfRoom is the channel of composed messages while the window has room for one, else nil.
+// readyIfRoom is the channel of composed messages while the window has room for one, else nil. What
+// the same commit records makes room in it: before and after it no more than a window is sending.
 // After the signal there is always room: nothing is handed off any more, all is given back.
 func (w *settler) readyIfRoom() chan composed {
-	if w.signal != nil && w.inWindow+len(w.waiting) >= w.window {
+	if w.signal != nil && w.inWindow-w.leaving+len(w.waiting) >= w.window {
 		return nil
 	}
 	return w.ready
@@ -103,6 +105,9 @@ func (w *settler) gotReady(c composed, ok bool) {
 func (w *settler) gotOutcome(d delivered, ok bool) {
 	if ok {
 		w.gathered = append(w.gathered, d)
+		if d.handedOff {
+			w.leaving++
+		}
 		return
 	}
 	w.outcomes = nil
@@ -181,7 +186,7 @@ func (w *settler) recorded() {
 			w.s.metrics.sends.WithLabelValues(string(d.outcome.State)).Inc()
 		}
 	}
-	w.gathered = w.gathered[:0]
+	w.gathered, w.leaving = w.gathered[:0], 0
 }
 
 func (w *settler) handedOff(results []HandOffResult) {
