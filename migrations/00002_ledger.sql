@@ -92,6 +92,13 @@ CREATE INDEX reminders_leased ON nudged.reminders (lease_until) WHERE lease_unti
 CREATE INDEX reminders_deferred ON nudged.reminders (retry_at) WHERE retry_at IS NOT NULL;
 CREATE INDEX reminders_unknown ON nudged.reminders (created_at) WHERE reason IN ('reply_lost', 'worker_lost');
 
+-- The last outcomes of attempts, for the status page. Only the write that ends an attempt, which moves
+-- the row out of reminders_leased anyway, adds to it; skips, which come in floods, are not in it.
+CREATE INDEX reminders_finished ON nudged.reminders (finished_at)
+    WHERE finished_at IS NOT NULL
+      AND (reason IS NULL OR reason IN ('recipient_refused', 'message_refused', 'invalid_address', 'template_error',
+                                        'retries_exhausted', 'reply_lost', 'worker_lost'));
+
 COMMENT ON TABLE nudged.reminders IS 'The ledger: one row for each slot of each link of each request that was claimed or skipped. Its primary key is what keeps a slot from being sent twice.';
 COMMENT ON COLUMN nudged.reminders.request_id IS 'The request.';
 COMMENT ON COLUMN nudged.reminders.link_created_at IS 'links.created_at when the slot was planned: which link this belongs to.';

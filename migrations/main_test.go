@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -11,6 +12,9 @@ import (
 )
 
 func TestMain(m *testing.M) { os.Exit(pgtest.Main(m)) }
+
+// patience bounds every statement of these tests.
+const patience = 30 * time.Second
 
 // database is a connection to one database of a test.
 type database struct {
@@ -37,7 +41,9 @@ func connect(t testing.TB, url string) *database {
 
 func (d *database) exec(sql string, args ...any) {
 	d.t.Helper()
-	if _, err := d.Exec(context.Background(), sql, args...); err != nil {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	if _, err := d.Exec(ctx, sql, args...); err != nil {
 		d.t.Fatalf("%s: %v", sql, err)
 	}
 }
@@ -45,7 +51,9 @@ func (d *database) exec(sql string, args ...any) {
 // list returns the values of a query's only column.
 func (d *database) list(sql string, args ...any) []string {
 	d.t.Helper()
-	rows, err := d.Query(context.Background(), sql, args...)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	rows, err := d.Query(ctx, sql, args...)
 	if err != nil {
 		d.t.Fatalf("%s: %v", sql, err)
 	}
@@ -58,8 +66,10 @@ func (d *database) list(sql string, args ...any) []string {
 
 func (d *database) count(sql string, args ...any) int {
 	d.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
 	var n int
-	if err := d.QueryRow(context.Background(), sql, args...).Scan(&n); err != nil {
+	if err := d.QueryRow(ctx, sql, args...).Scan(&n); err != nil {
 		d.t.Fatalf("%s: %v", sql, err)
 	}
 	return n

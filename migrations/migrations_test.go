@@ -2,6 +2,7 @@ package migrations_test
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"regexp"
@@ -96,6 +97,15 @@ func TestUpHere(t *testing.T) {
 
 func TestCheckSaysInOneLineWhatToDo(t *testing.T) {
 	t.Parallel()
+	const (
+		newer  = `INSERT INTO nudged.schema_migrations (version_id, is_applied) VALUES (4, true)`
+		tooNew = "the schema is at version 4, newer than the 3 this nudged knows: install a newer nudged"
+		older  = "the schema is at version 2, this nudged needs 3: run `nudged migrate`"
+	)
+	readers := func(version, oldest int) string {
+		return fmt.Sprintf(`; CREATE OR REPLACE FUNCTION nudged.schema_readers(OUT version bigint, OUT oldest_reader bigint)
+			LANGUAGE sql IMMUTABLE AS 'SELECT %d::bigint, %d::bigint'`, version, oldest)
+	}
 	tests := map[string]struct {
 		change string // what is done to a migrated database
 		want   string
@@ -106,9 +116,14 @@ func TestCheckSaysInOneLineWhatToDo(t *testing.T) {
 		"nothing applied": {`DELETE FROM nudged.schema_migrations WHERE version_id > 0`,
 			"the database has no schema nudged: run `nudged migrate`"},
 		"older": {`DELETE FROM nudged.schema_migrations WHERE version_id = (SELECT max(version_id) FROM nudged.schema_migrations)`,
-			"the schema is at version 2, this nudged needs 3: run `nudged migrate`"},
-		"newer": {`INSERT INTO nudged.schema_migrations (version_id, is_applied) VALUES (4, true)`,
-			"the schema is at version 4, newer than the 3 this nudged knows: install a newer nudged"},
+			older},
+		"newer":                       {newer, tooNew},
+		"newer, for newer builds":     {newer + readers(4, 4), tooNew},
+		"newer, and this build may":   {newer + readers(4, 3), ""},
+		"newer, and older builds may": {newer + readers(4, 1), ""},
+		"newer than it says":          {newer + readers(5, 3), tooNew},
+		"newer, and cannot tell":      {newer + `; DROP FUNCTION nudged.schema_readers()`, tooNew},
+		"older, and says anybody may": {`DELETE FROM nudged.schema_migrations WHERE version_id = 3` + readers(2, 1), older},
 	}
 	if latest, err := migrations.Latest(); err != nil || latest != 3 {
 		t.Fatalf("the newest migration is %d (%v): the texts above expect 3", latest, err)

@@ -3,6 +3,8 @@ package scheduler
 import (
 	"context"
 	"errors"
+	"slices"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -47,7 +49,7 @@ func TestGateIsShutAtFirst(t *testing.T) {
 			t.Fatalf("%d probes, want 6 and none after the gate opened", len(probes))
 		}
 		for n := 1; n < 6; n++ {
-			wait, most := probes[n].Sub(probes[n-1]), time.Minute<<(n-1)
+			wait, most := probes[n].Sub(probes[n-1]), probeInitial<<(n-1)
 			if wait < time.Second || wait > most {
 				t.Errorf("%s between probes %d and %d, want 1 s to %s", wait, n, n+1, most)
 			}
@@ -177,16 +179,31 @@ func TestGateForgetsOldFaults(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDaemon(t, func(c *Config) { c.Workers = 1 })
 		d.due(9)
+		var mu sync.Mutex
+		var faults []time.Time
 		d.mail.delivering = func(context.Context, string, time.Time) Outcome {
 			time.Sleep(time.Second)
-			if len(d.mail.order())%2 == 0 {
-				return relayFault()
+			if len(d.mail.order())%2 == 1 {
+				return Outcome{State: StateSent}
 			}
-			return Outcome{State: StateSent}
+			mu.Lock()
+			defer mu.Unlock()
+			faults = append(faults, time.Now())
+			return relayFault()
 		}
 		d.start()
 		defer d.stop()
-		d.sleep(time.Minute)
+		d.sleep(10 * time.Minute)
 		d.wantStates(map[State]int{StateSent: 9})
+		mu.Lock()
+		defer mu.Unlock()
+		if len(faults) != 8 {
+			t.Errorf("%d faults, want one between each two mails", len(faults))
+		}
+		for _, fault := range faults {
+			if !slices.ContainsFunc(d.mail.probed(), fault.Equal) {
+				t.Errorf("the fault at %s was not probed at once", fault)
+			}
+		}
 	})
 }

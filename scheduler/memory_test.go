@@ -68,6 +68,15 @@ func (m *memory) input(id string) Input {
 	return in
 }
 
+// look returns what there is about a request, but for its rows.
+func (m *memory) look(id string) subject {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	s := *m.subjects[id]
+	s.rows = nil
+	return s
+}
+
 // reminders returns the rows of one request in the order they were written.
 func (m *memory) reminders(id string) []Reminder {
 	m.mu.Lock()
@@ -125,7 +134,8 @@ func (m *memory) RunPass(_ context.Context, p Pass) (PassResult, error) {
 	result := PassResult{Now: m.now(), Skipped: map[Reason]int{}}
 	m.recover(&result)
 	for _, id := range m.take(p, &result) {
-		m.apply(id, p, p.Plan(m.input(id)), &result)
+		in := m.input(id)
+		m.apply(in, p, p.Plan(in), &result)
 	}
 	return result, nil
 }
@@ -166,10 +176,10 @@ func (m *memory) take(p Pass, result *PassResult) []string {
 	return append(fresh, due...)
 }
 
-func (m *memory) apply(id string, p Pass, d Decision, result *PassResult) {
-	s := m.subjects[id]
+func (m *memory) apply(in Input, p Pass, d Decision, result *PassResult) {
+	s := m.subjects[in.RequestID]
 	for _, v := range d.Verdicts {
-		m.verdict(id, v)
+		m.verdict(in.RequestID, v)
 		switch v.State {
 		case StateFailed:
 			result.Failed++
@@ -178,7 +188,7 @@ func (m *memory) apply(id string, p Pass, d Decision, result *PassResult) {
 		}
 	}
 	if d.Claim != nil {
-		if task, ok := m.claim(id, p, *d.Claim); ok {
+		if task, ok := m.claim(in, p, d.Claim); ok {
 			result.Tasks = append(result.Tasks, task)
 		} else {
 			result.Lost++
@@ -208,8 +218,8 @@ func (m *memory) verdict(id string, v Verdict) {
 	r.HandedOffAt = firstOf(r.HandedOffAt, r.UnknownSince)
 }
 
-func (m *memory) claim(id string, p Pass, c Claim) (Task, bool) {
-	s, now := m.subjects[id], m.now()
+func (m *memory) claim(in Input, p Pass, c *Claim) (Task, bool) {
+	s, now := m.subjects[in.RequestID], m.now()
 	r := s.row(s.link.CreatedAt, c.Slot.Name)
 	if c.Retry {
 		if r == nil || r.State != StateDeferred && r.State != StateUnknown || r.ClaimID != c.Previous {
@@ -221,7 +231,7 @@ func (m *memory) claim(id string, p Pass, c Claim) (Task, bool) {
 			return Task{}, false
 		}
 		r = &Reminder{
-			RequestID: id, LinkCreatedAt: s.link.CreatedAt, Slot: c.Slot.Name, DueAt: c.Slot.Due,
+			RequestID: in.RequestID, LinkCreatedAt: s.link.CreatedAt, Slot: c.Slot.Name, DueAt: c.Slot.Due,
 			CreatedAt: now, RetrySince: now,
 		}
 		s.rows = append(s.rows, r)
@@ -231,142 +241,7 @@ func (m *memory) claim(id string, p Pass, c Claim) (Task, bool) {
 	binary.BigEndian.PutUint64(r.ClaimID[:], m.claims)
 	r.State, r.Reason, r.Attempt, r.ClaimedBy = StateClaimed, "", c.Attempt, p.Worker
 	r.LeaseUntil, r.RetryAt, r.HandedOffAt, r.FinishedAt = now.Add(p.Lease), time.Time{}, time.Time{}, time.Time{}
-	return Task{
-		ClaimID: r.ClaimID, Request: *s.request, Link: *s.link, Slot: c.Slot,
-		Attempt: c.Attempt, Number: c.Number, Zone: c.Zone, ClaimedAt: now,
-	}, true
-}
-
-// Settle implements Store.
-func (m *memory) Settle(_ context.Context, b Batch) ([]HandOffResult, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for _, st := range b.Settlements {
-		m.settle(st)
-	}
-	var results []HandOffResult
-	for _, h := range b.HandOffs {
-		if reason, ours := m.handOff(h, b.Lease); ours {
-			results = append(results, HandOffResult{ClaimID: h.ClaimID, Reason: reason})
-		}
-	}
-	sending := 0
-	for r := range m.all() {
-		if r.State == StateSending {
-			sending++
-		}
-	}
-	m.mostSending = max(m.mostSending, sending)
-	return results, nil
-}
-
-func (m *memory) settle(st Settlement) {
-	r, now := m.byClaim(st.ClaimID), m.now()
-	if r == nil || !r.State.InFlight() && r.State != StateUnknown && (r.State != StateDeferred || st.Outcome.State != StateSent) {
-		return
-	}
-	inDoubt := !r.UnknownSince.IsZero() && !r.UnknownSince.Equal(r.HandedOffAt) // because of an earlier attempt
-	r.State, r.Reason, r.SMTPCode, r.SMTPReply = st.Outcome.State, st.Outcome.Reason, st.Outcome.SMTPCode, st.Outcome.SMTPReply
-	if r.State == StateFailed && inDoubt {
-		r.State, r.Reason = StateUnknown, ReasonReplyLost
-	}
-	if st.KeepAttempt {
-		r.Attempt--
-		r.RetrySince = now
-	}
-	switch {
-	case st.Outcome.State == StateUnknown:
-		r.UnknownSince = firstOf(r.UnknownSince, r.HandedOffAt)
-	case !inDoubt:
-		r.UnknownSince = time.Time{}
-	}
-	r.HandedOffAt = firstOf(r.HandedOffAt, r.UnknownSince)
-	r.LeaseUntil, r.RetryAt, r.FinishedAt = time.Time{}, time.Time{}, now
-	if r.State == StateDeferred {
-		r.RetryAt, r.FinishedAt = now.Add(st.RetryIn), time.Time{}
-	}
-	s := m.subjects[r.RequestID]
-	if st.Outcome.Suppress {
-		s.suppressed = true
-	}
-	if r.State == StateDeferred || r.State == StateUnknown {
-		if wake := firstOf(r.RetryAt, now); s.wake.IsZero() || s.wake.After(wake) {
-			s.wake = wake
-		}
-	}
-}
-
-func (m *memory) handOff(h HandOff, lease time.Duration) (reason Reason, ours bool) {
-	r, now := m.byClaim(h.ClaimID), m.now()
-	if r == nil || !r.State.InFlight() {
-		return "", false
-	}
-	s := m.subjects[r.RequestID]
-	r.Recipient, r.MessageID = h.Recipient, h.MessageID
-	if reason = s.closedFor(h, now); reason == "" {
-		r.State, r.HandedOffAt, r.LeaseUntil = StateSending, now, now.Add(lease)
-		return reason, true
-	}
-	r.LeaseUntil, r.HandedOffAt = time.Time{}, r.UnknownSince
-	if reason == ReasonRecipientChanged {
-		r.Attempt--
-		s.wake = now
-	}
-	switch {
-	case !r.UnknownSince.IsZero():
-		r.State, r.Reason, r.FinishedAt = StateUnknown, ReasonReplyLost, now
-	case reason == ReasonRecipientChanged:
-		r.State, r.Reason, r.RetryAt = StateDeferred, reason, now
-	default:
-		r.State, r.Reason, r.FinishedAt = StateSkipped, reason, now
-	}
-	return reason, true
-}
-
-// firstOf returns the first instant that there is.
-func firstOf(instants ...time.Time) time.Time {
-	for _, t := range instants {
-		if !t.IsZero() {
-			return t
-		}
-	}
-	return time.Time{}
-}
-
-// closedFor says what forbids a hand-off by everything that can have changed since the plan.
-func (s *subject) closedFor(h HandOff, now time.Time) Reason {
-	switch {
-	case s.request == nil || !s.request.Status.Open():
-		return ReasonRequestClosed
-	case s.link == nil || !s.link.RevokedAt.IsZero():
-		return ReasonLinkRevoked
-	case !s.link.CreatedAt.Equal(h.LinkCreatedAt):
-		return ReasonLinkReplaced
-	case !s.link.ExpiresAt.IsZero() && !s.link.ExpiresAt.After(now):
-		return ReasonLinkExpired
-	case !s.request.OptedOutAt.IsZero():
-		return ReasonOptedOut
-	case s.suppressed:
-		return ReasonSuppressed
-	case s.request.PausedUntil.After(now):
-		return ReasonPaused
-	case s.request.RecipientEmail != h.Recipient:
-		return ReasonRecipientChanged
-	default:
-		return ""
-	}
-}
-
-// Renew implements Store.
-func (m *memory) Renew(_ context.Context, claims []ClaimID, lease time.Duration) ([]ClaimID, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	var kept []ClaimID
-	for _, id := range claims {
-		if r := m.byClaim(id); r != nil && r.State.InFlight() {
-			r.LeaseUntil = m.now().Add(lease)
-			kept = append(kept, id)
-		}
-	}
-	return kept, nil
+	task := c.Task(in)
+	task.ClaimID = r.ClaimID
+	return task, true
 }

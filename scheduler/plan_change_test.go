@@ -85,6 +85,8 @@ func TestChanged(t *testing.T) {
 		s := start(t)
 		s.policy.with(t, "default", evening)
 		s.change(func(*subject) {})
+		s.pass()
+		s.wantWake("2026-05-08T18:00Z") // slot 3d does not come back this evening
 		s.until("2026-05-10T00:00Z")
 		s.wantMails("3d 2026-05-04T09:00Z", "7d 2026-05-08T18:00Z")
 	})

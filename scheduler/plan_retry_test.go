@@ -51,7 +51,7 @@ func TestPlanRetry(t *testing.T) {
 		"the next slot was due, and is settled": {
 			now:  "2026-05-08T11:00Z",
 			rows: []Reminder{settled, row("7d", "2026-05-08T10:00Z", StateSent, "")},
-			p:    func(p *Policy) { p.Limits.MaxLateness = 400 * day },
+			p:    func(p *Policy) { p.Limits.MaxLateness, p.Limits.RetryFor = 400*day, 400*day },
 			want: []string{"deferred 3d failed retries_exhausted", "wake 2026-05-15T10:00Z"},
 		},
 		"of two that wait only the newest": {

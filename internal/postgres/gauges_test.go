@@ -3,6 +3,7 @@ package postgres_test
 import (
 	"context"
 	"log/slog"
+	"maps"
 	"strings"
 	"sync"
 	"testing"
@@ -48,43 +49,55 @@ func zeros() map[string]float64 {
 	}
 }
 
-// wantGauges runs fresh gauges until they say what is wanted of those named; the others stand at 0.
-func (f *fixture) wantGauges(named map[string]float64) {
+// gauges are the gauges of a fixture, over all that happens to it.
+type gauges struct {
+	t   testing.TB
+	reg *prometheus.Registry
+	*postgres.Gauges
+}
+
+func (f *fixture) gauges() *gauges {
 	f.t.Helper()
-	want := zeros()
-	for name, value := range named {
-		want[name] = value
-	}
 	reg := prometheus.NewRegistry()
 	g, err := postgres.NewGauges(f.store, reg, slog.New(slog.DiscardHandler))
 	if err != nil {
 		f.t.Fatal(err)
 	}
+	return &gauges{f.t, reg, g}
+}
+
+// want runs the gauges, which read at once, until they say what is wanted of those named and 0 of
+// the others.
+func (g *gauges) want(named map[string]float64) {
+	g.t.Helper()
+	want := zeros()
+	maps.Copy(want, named)
 	ctx, cancel := context.WithTimeout(context.Background(), atOnce)
 	defer cancel()
 	var running sync.WaitGroup
 	running.Go(func() { g.Run(ctx) })
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
-	diff := cmp.Diff(want, gathered(f.t, reg))
+	diff := cmp.Diff(want, gathered(g.t, g.reg))
 	for diff != "" && ctx.Err() == nil {
 		<-tick.C
-		diff = cmp.Diff(want, gathered(f.t, reg))
+		diff = cmp.Diff(want, gathered(g.t, g.reg))
 	}
 	cancel()
 	running.Wait()
 	if diff != "" {
-		f.t.Errorf("gauges (-want +got):\n%s", diff)
+		g.t.Errorf("gauges (-want +got):\n%s", diff)
 	}
 }
 
 func TestGauges(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
+	g := f.gauges()
 	f.exec(`INSERT INTO nudged.requests (id, account_id, status, recipient_email, title) VALUES
 		('p-1', 'a', 'pending', 'x@example.com', 'T'), ('p-2', 'a', 'pending_resubmission', 'x@example.com', 'T'),
 		('p-3', 'a', 'completed', 'x@example.com', 'T'), ('p-4', 'a', 'archived', 'x@example.com', 'T')`)
-	f.wantGauges(map[string]float64{"nudged_requests_open pending": 1, "nudged_requests_open pending_resubmission": 1})
+	g.want(map[string]float64{"nudged_requests_open pending": 1, "nudged_requests_open pending_resubmission": 1})
 
 	// Five slots fell due at the same instant: one waits for a pass, one is claimed, one is being sent,
 	// one is deferred, one unknown.
@@ -100,17 +113,17 @@ func TestGauges(t *testing.T) {
 		}
 	}
 	oldest := float64(due.Unix())
-	f.wantGauges(with(1, oldest, 0))
+	g.want(with(1, oldest, 0))
 
 	f.exec(`UPDATE nudged.schedules SET wake_at = '-infinity'`)
 	tasks := f.pass("a").Tasks
 	if len(tasks) != 5 {
 		t.Fatalf("got %d tasks, want 5", len(tasks))
 	}
-	f.wantGauges(with(5, oldest, 0))
+	g.want(with(5, oldest, 0))
 
 	f.settle(scheduler.Batch{HandOffs: []scheduler.HandOff{handOff(tasks[0]), handOff(tasks[1]), handOff(tasks[2]), handOff(tasks[3])}})
-	f.wantGauges(with(5, oldest, 0))
+	g.want(with(5, oldest, 0))
 
 	later := settlement(tasks[2], scheduler.Outcome{State: scheduler.StateDeferred, Reason: scheduler.ReasonGreylisted, SMTPCode: 451})
 	later.RetryIn = time.Hour
@@ -119,16 +132,16 @@ func TestGauges(t *testing.T) {
 		settlement(tasks[1], scheduler.Outcome{State: scheduler.StateUnknown, Reason: scheduler.ReasonReplyLost}),
 	}})
 	f.exec(`UPDATE nudged.schedules SET wake_at = now() + interval '1 hour' WHERE wake_at <= now()`)
-	f.wantGauges(with(3, oldest, 1))
+	g.want(with(3, oldest, 1))
 
 	// All is over: nothing is due any more.
 	f.exec(`UPDATE nudged.reminders SET state = 'sent', reason = NULL, retry_at = NULL, lease_until = NULL, handed_off_at = now(), finished_at = now()`)
-	f.wantGauges(with(0, 0, 0))
+	g.want(with(0, 0, 0))
 
 	f.exec(`UPDATE nudged.requests SET cadence = 'hourly' WHERE id IN ('r-1', 'r-2')`)
 	f.exec(`UPDATE nudged.requests SET time_zone = 'Europe/Atlantis' WHERE id = 'r-3'`)
 	f.pass("a")
-	f.wantGauges(map[string]float64{
+	g.want(map[string]float64{
 		"nudged_requests_open pending":                  5,
 		"nudged_requests_misconfigured unknown_cadence": 2, "nudged_requests_misconfigured unknown_zone": 1,
 	})

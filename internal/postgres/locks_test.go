@@ -57,7 +57,7 @@ func TestApplicationHoldsNothingUp(t *testing.T) {
 			}
 			// An address is corrected before the application's long transaction begins.
 			f.exec(`UPDATE nudged.requests SET recipient_email = 'right@example.com' WHERE id = 'r-2'`)
-			f.exec(`UPDATE nudged.schedules SET wake_at = '-infinity'`)
+			f.exec(`UPDATE nudged.schedules SET wake_at = CASE WHEN request_id > 'r-2' THEN '-infinity' ELSE '2999-01-01'::timestamptz END`)
 			f.begin(tt.locks...)
 
 			ctx, cancel := context.WithTimeout(t.Context(), atOnce)

@@ -15,13 +15,14 @@ import (
 // RunPass recovers, takes, plans and claims in one short transaction.
 func (s *Store) RunPass(ctx context.Context, p scheduler.Pass) (scheduler.PassResult, error) {
 	var result scheduler.PassResult
+	var got taken
 	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
 		result = scheduler.PassResult{Skipped: map[scheduler.Reason]int{}}
-		ids, err := s.take(ctx, tx, p, &result)
-		if err != nil || len(ids) == 0 {
+		var err error
+		if got, err = s.take(ctx, tx, p, &result); err != nil || len(got.ids) == 0 {
 			return err
 		}
-		inputs, err := readInputs(ctx, tx, ids)
+		inputs, err := readInputs(ctx, tx, got.ids)
 		if err != nil {
 			return err
 		}
@@ -36,25 +37,38 @@ func (s *Store) RunPass(ctx context.Context, p scheduler.Pass) (scheduler.PassRe
 	if err != nil {
 		return scheduler.PassResult{}, fmt.Errorf("run a pass: %w", err)
 	}
+	s.restless.calm(got.woken, got.locked)
+	s.restless.add(got.lost...)
 	return result, nil
 }
 
-// take settles lost claims, then locks the schedules to look at and returns their request ids.
-// It refuses a database that is no longer the adopted one.
-func (s *Store) take(ctx context.Context, tx pgx.Tx, p scheduler.Pass, result *scheduler.PassResult) ([]string, error) {
-	var ids []string
+// taken is what a pass took: request ids.
+type taken struct {
+	ids    []string // to look at; their schedules are locked
+	woken  []string // that were restless,
+	locked []string // and of these, those that still cannot be woken
+	lost   []string // whose claim was lost, and that cannot be woken now
+}
+
+// take settles lost claims, wakes who is restless, then locks the schedules to look at. It refuses
+// a database that is no longer the adopted one.
+func (s *Store) take(ctx context.Context, tx pgx.Tx, p scheduler.Pass, result *scheduler.PassResult) (got taken, err error) {
 	var adopted bool
+	if got.woken, err = s.restless.list(ctx, tx); err != nil {
+		return got, err
+	}
 	environment := *s.environment.Load()
 	batch := &pgx.Batch{}
 	batch.Queue(clockSQL, environment).QueryRow(func(row pgx.Row) error { return row.Scan(&result.Now, &adopted) })
 	batch.Queue(recoverSQL).QueryRow(func(row pgx.Row) error {
-		return row.Scan(&result.LeaseLost, &result.Unknown)
+		return row.Scan(&result.LeaseLost, &result.Unknown, &got.lost)
 	})
+	queueWake(batch, got.woken, func(locked []string) { got.locked = locked })
 	batch.Queue(takeSQL, p.Fresh, p.Due).Query(func(rows pgx.Rows) error {
 		var id string
 		var fresh bool
 		_, err := pgx.ForEachRow(rows, []any{&id, &fresh}, func() error {
-			ids = append(ids, id)
+			got.ids = append(got.ids, id)
 			if fresh {
 				result.Fresh++
 			} else {
@@ -65,12 +79,12 @@ func (s *Store) take(ctx context.Context, tx pgx.Tx, p scheduler.Pass, result *s
 		return err
 	})
 	if err := tx.SendBatch(ctx, batch).Close(); err != nil {
-		return nil, fmt.Errorf("take schedules: %w", err)
+		return got, fmt.Errorf("take schedules: %w", err)
 	}
 	if !adopted {
-		return nil, &AdoptionError{Have: environment, Want: environment}
+		return got, &AdoptionError{Have: environment, Want: environment}
 	}
-	return ids, nil
+	return got, nil
 }
 
 // writes gathers what the plans of one pass decided, column by column.

@@ -42,6 +42,10 @@ func statements(n int) []statement {
 	slots, states := slices.Repeat([]string{"3d"}, n), slices.Repeat([]string{"deferred"}, n)
 	reasons, emails := slices.Repeat([]string{"greylisted"}, n), slices.Repeat([]string{"x@example.com"}, n)
 	numbers, keep, waits := make([]int32, n), make([]bool, n), make([]time.Duration, n)
+	days := make([]time.Time, 8)
+	for i := range days {
+		days[i] = time.Now().Add(time.Duration(i) * 24 * time.Hour)
+	}
 	return []statement{
 		{"adopt", []any{"test"}},
 		{"backlog", nil},
@@ -53,6 +57,7 @@ func statements(n int) []statement {
 		{"forget", []any{ids}},
 		{"hand_off", []any{claims, ids, links, slots, emails, emails, time.Minute}},
 		{"insert_rows", []any{ids, links, slots, links, states, reasons, claims, "worker", time.Minute}},
+		{"heal", nil},
 		{"ledger", []any{ids}},
 		{"open_ids", []any{"r-1", 500}},
 		{"open_requests", nil},
@@ -65,12 +70,18 @@ func statements(n int) []statement {
 		{"resolve", []any{"r-1", "3d", nil, true, "ann", "why"}},
 		{"set_wakes", []any{ids, links, reasons}},
 		{"settle", []any{claims, ids, links, slots, states, reasons, numbers, reasons, keep, waits}},
+		{"status_backlog", []any{time.Hour, 20_000}},
+		{"status_mistakes", []any{20}},
+		{"status_outcomes", []any{20}},
+		{"status_unknown", []any{20}},
+		{"status_upcoming", []any{days[:7], days[1:], 20_000}},
 		{"subjects", []any{ids}},
 		{"suppress", []any{emails, reasons}},
 		{"suppress_address", []any{"x@example.com", "ann", "why"}},
 		{"take", []any{500, 500}},
 		{"unknown", nil},
 		{"unsuppress_address", []any{"x@example.com", "ann", "why"}},
+		{"wake", []any{ids}},
 	}
 }
 

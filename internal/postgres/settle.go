@@ -16,6 +16,7 @@ import (
 func (s *Store) Settle(ctx context.Context, b scheduler.Batch) ([]scheduler.HandOffResult, error) {
 	batch := &pgx.Batch{}
 	queueSettlements(batch, b.Settlements)
+	queueWake(batch, unsettled(b.Settlements), func(locked []string) { s.restless.add(locked...) })
 	var results []scheduler.HandOffResult
 	queueHandOffs(batch, b.HandOffs, b.Lease, &results)
 	if batch.Len() == 0 {
@@ -24,7 +25,34 @@ func (s *Store) Settle(ctx context.Context, b scheduler.Batch) ([]scheduler.Hand
 	if err := s.pool.SendBatch(ctx, batch).Close(); err != nil {
 		return nil, fmt.Errorf("settle %d outcomes and hand off %d reminders: %w", len(b.Settlements), len(b.HandOffs), err)
 	}
+	s.restless.add(changed(b.HandOffs, results)...)
 	return results, nil
+}
+
+// unsettled lists the requests whose reminder is not over: the next pass plans when to go on.
+func unsettled(settlements []scheduler.Settlement) []string {
+	var ids []string
+	for _, st := range settlements {
+		if st.Outcome.State == scheduler.StateDeferred || st.Outcome.State == scheduler.StateUnknown {
+			ids = append(ids, st.RequestID)
+		}
+	}
+	return ids
+}
+
+// changed lists the requests whose address was edited before the hand-off: they are planned anew.
+func changed(handOffs []scheduler.HandOff, results []scheduler.HandOffResult) []string {
+	requests := make(map[scheduler.ClaimID]string, len(handOffs))
+	for _, h := range handOffs {
+		requests[h.ClaimID] = h.RequestID
+	}
+	var ids []string
+	for _, r := range results {
+		if r.Reason == scheduler.ReasonRecipientChanged {
+			ids = append(ids, requests[r.ClaimID])
+		}
+	}
+	return ids
 }
 
 func queueSettlements(batch *pgx.Batch, settlements []scheduler.Settlement) {

@@ -47,8 +47,22 @@ var (
 	openIDsSQL string
 	//go:embed sql/events.sql
 	eventsSQL string
+	//go:embed sql/wake.sql
+	wakeSQL string
+	//go:embed sql/heal.sql
+	healSQL string
 	//go:embed sql/clock.sql
 	clockSQL string
 	//go:embed sql/purge.sql
 	purgeSQL string
+	//go:embed sql/status_backlog.sql
+	statusBacklogSQL string
+	//go:embed sql/status_outcomes.sql
+	statusOutcomesSQL string
+	//go:embed sql/status_unknown.sql
+	statusUnknownSQL string
+	//go:embed sql/status_mistakes.sql
+	statusMistakesSQL string
+	//go:embed sql/status_upcoming.sql
+	statusUpcomingSQL string
 )

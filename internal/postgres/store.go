@@ -29,6 +29,7 @@ const defaultMaxConns = 6
 type Store struct {
 	pool        *pgxpool.Pool
 	environment atomic.Pointer[string] // that Adopt was called with
+	restless    restless
 }
 
 // Open reads the configuration and makes the pool. It does not connect yet, so that a daemon can
@@ -51,7 +52,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make the connection pool: %w", err)
 	}
-	store := &Store{pool: pool}
+	store := &Store{pool: pool, restless: restless{ids: map[string]bool{}}}
 	store.environment.Store(new(string))
 	return store, nil
 }

@@ -164,12 +164,15 @@ func TestChangesUnderViews(t *testing.T) {
 			t.Parallel()
 			v := newOverViews(t)
 			v.case42()
-			task := v.pass("a").Tasks[0]
+			tasks := v.pass("a").Tasks
+			if len(tasks) != 1 {
+				t.Fatalf("got %d tasks, want 1", len(tasks))
+			}
 			v.write(tt.change)
 			if n := v.count(`SELECT count(*) FROM nudged.schedules WHERE request_id = '42' AND wake_at = '-infinity'`); n != 1 {
 				t.Error("the change touched nothing")
 			}
-			v.settle(scheduler.Batch{HandOffs: []scheduler.HandOff{handOff(task)}})
+			v.settle(scheduler.Batch{HandOffs: []scheduler.HandOff{handOff(tasks[0])}})
 			v.wantRow("42", "3d", tt.row)
 		})
 	}
@@ -214,7 +217,7 @@ func TestTheRestOverViews(t *testing.T) {
 		t.Errorf("load: suppressed %t, %d documents, %v", in.Suppressed, len(documents), err)
 	}
 	v.exec(`UPDATE nudged.schedules SET wake_at = NULL`)
-	v.wantGauges(map[string]float64{"nudged_requests_open pending_resubmission": 1, "nudged_slots_due": 1,
+	v.gauges().want(map[string]float64{"nudged_requests_open pending_resubmission": 1, "nudged_slots_due": 1,
 		"nudged_oldest_due_slot_timestamp_seconds": float64(v.count(`SELECT extract(epoch FROM min(due_at))::int FROM nudged.reminders`))})
 }
 

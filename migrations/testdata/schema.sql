@@ -474,6 +474,8 @@ CREATE INDEX events_request ON nudged.events USING btree (request_id) WHERE (req
 
 CREATE INDEX reminders_deferred ON nudged.reminders USING btree (retry_at) WHERE (retry_at IS NOT NULL);
 
+CREATE INDEX reminders_finished ON nudged.reminders USING btree (finished_at) WHERE ((finished_at IS NOT NULL) AND ((reason IS NULL) OR (reason = ANY (ARRAY['recipient_refused'::text, 'message_refused'::text, 'invalid_address'::text, 'template_error'::text, 'retries_exhausted'::text, 'reply_lost'::text, 'worker_lost'::text]))));
+
 CREATE INDEX reminders_leased ON nudged.reminders USING btree (lease_until) WHERE (lease_until IS NOT NULL);
 
 CREATE INDEX reminders_unknown ON nudged.reminders USING btree (created_at) WHERE (reason = ANY (ARRAY['reply_lost'::text, 'worker_lost'::text]));

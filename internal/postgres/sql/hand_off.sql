@@ -22,10 +22,11 @@ WITH asked AS (
     FROM asked a
     LEFT JOIN LATERAL (
         SELECT status::text, recipient_email::text, paused_until, opted_out_at
-        FROM nudged.requests WHERE id = a.request_id OFFSET 0) r ON true
+        FROM nudged.requests WHERE id = a.request_id LIMIT 1) r ON true
     LEFT JOIN LATERAL (
         SELECT created_at, expires_at, revoked_at
-        FROM nudged.links WHERE request_id = a.request_id OFFSET 0) l ON true
+        FROM nudged.links WHERE request_id = a.request_id
+        ORDER BY links.created_at DESC LIMIT 1) l ON true
 ), moved AS (
     UPDATE nudged.reminders m
     SET state         = CASE WHEN v.reason IS NULL THEN 'sending'
@@ -48,12 +49,5 @@ WITH asked AS (
     WHERE m.request_id = v.request_id AND m.link_created_at = v.link_created_at AND m.slot = v.slot
       AND m.claim_id = v.claim_id AND m.state IN ('claimed', 'sending')
     RETURNING m.claim_id, m.request_id, v.reason
-), woken AS (
-    -- A schedule that somebody has locked is being planned or touched, and will be looked at anyway.
-    UPDATE nudged.schedules SET wake_at = now()
-    WHERE request_id IN (
-        SELECT request_id FROM nudged.schedules
-        WHERE request_id IN (SELECT request_id FROM moved WHERE reason = 'recipient_changed')
-        FOR UPDATE SKIP LOCKED)
 )
 SELECT claim_id, coalesce(reason, '') FROM moved;

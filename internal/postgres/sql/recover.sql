@@ -1,6 +1,7 @@
 -- Settles the claims whose lease ran out, for workers that went away: a claim whose content never
 -- left goes back to be tried again, with its attempt; a hand-off may have been accepted and becomes
--- unknown. Rows that somebody else settles at the same moment are passed over.
+-- unknown. Rows that somebody else settles at the same moment are passed over, and so are schedules
+-- that somebody has locked; the ids of these are returned, to be woken later.
 WITH lost AS (
     SELECT request_id, link_created_at, slot, state
     FROM nudged.reminders
@@ -22,13 +23,15 @@ WITH lost AS (
     FROM lost
     WHERE m.request_id = lost.request_id AND m.link_created_at = lost.link_created_at AND m.slot = lost.slot
     RETURNING m.request_id, m.state
+), locked AS (
+    SELECT request_id FROM nudged.schedules
+    WHERE request_id IN (SELECT request_id FROM moved)
+    FOR UPDATE SKIP LOCKED
 ), woken AS (
     UPDATE nudged.schedules SET wake_at = '-infinity'
-    WHERE request_id IN (
-        SELECT request_id FROM nudged.schedules
-        WHERE request_id IN (SELECT request_id FROM moved)
-        FOR UPDATE SKIP LOCKED)
+    WHERE request_id IN (SELECT request_id FROM locked)
 )
 SELECT count(*) FILTER (WHERE state = 'deferred') AS lease_lost,
-       count(*) FILTER (WHERE state = 'unknown')  AS unknown
+       count(*) FILTER (WHERE state = 'unknown')  AS unknown,
+       coalesce(array_agg(request_id) FILTER (WHERE request_id NOT IN (SELECT request_id FROM locked)), '{}') AS passed_over
 FROM moved;

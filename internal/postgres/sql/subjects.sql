@@ -1,6 +1,7 @@
 -- Everything about some requests that a plan and a mail need, but for ledger rows and documents.
--- $1: request ids. Each subquery is fenced by OFFSET 0, so that it stays an index look-up of one
--- row, whether requests and links are tables or views. The application's instants go by their full
+-- $1: request ids. Each subquery is fenced by LIMIT or OFFSET, so that it stays an index look-up of
+-- one row, whether requests and links are tables or views; of a view with several links for one
+-- request the newest counts. The application's instants go by their full
 -- names, for the complaint about one without a time zone.
 SELECT t.request_id,
        now(),
@@ -19,9 +20,10 @@ LEFT JOIN LATERAL (
            paused_until, pause_reason::text, opted_out_at
     FROM nudged.requests
     WHERE id = t.request_id
-    OFFSET 0) r ON true
+    LIMIT 1) r ON true
 LEFT JOIN LATERAL (
     SELECT true AS found, url::text, created_at, expires_at, revoked_at
     FROM nudged.links
     WHERE request_id = t.request_id
-    OFFSET 0) l ON true;
+    ORDER BY links.created_at DESC
+    LIMIT 1) l ON true;

@@ -14,11 +14,14 @@ WITH lost AS (
     FROM lost
     WHERE m.request_id = lost.request_id AND m.link_created_at = lost.link_created_at AND m.slot = lost.slot
     RETURNING m.request_id
+), locked AS (
+    SELECT request_id FROM nudged.schedules
+    WHERE request_id IN (SELECT request_id FROM moved)
+    FOR UPDATE SKIP LOCKED
 ), woken AS (
     UPDATE nudged.schedules SET wake_at = '-infinity'
-    WHERE request_id IN (
-        SELECT request_id FROM nudged.schedules
-        WHERE request_id IN (SELECT request_id FROM moved)
-        FOR UPDATE SKIP LOCKED)
+    WHERE request_id IN (SELECT request_id FROM locked)
 )
-SELECT count(*) AS lease_lost, 0::bigint AS unknown FROM moved;
+SELECT count(*) AS lease_lost, 0::bigint AS unknown,
+       coalesce(array_agg(request_id) FILTER (WHERE request_id NOT IN (SELECT request_id FROM locked)), '{}') AS passed_over
+FROM moved;
