@@ -108,12 +108,15 @@ func TestRelayFault(t *testing.T) {
 			t.Errorf("%d deliveries begun, want none after the fault", n)
 		}
 		// Those that were claimed are given back; nobody claims the others.
-		claimed := 0
+		claimed, handedOff := 0, 0
 		for i := range 20 {
 			for _, r := range d.store.reminders(requestID(i)) {
 				claimed++
 				if r.State == StateSent {
 					continue
+				}
+				if !r.HandedOffAt.IsZero() {
+					handedOff++
 				}
 				if r.State != StateDeferred || r.Reason != ReasonRelayRefused || r.Attempt != 0 || r.RetryAt.After(time.Now()) {
 					t.Errorf("%s: %s %s, attempt %d, retry at %s", r.RequestID, r.State, r.Reason, r.Attempt, r.RetryAt)
@@ -121,6 +124,9 @@ func TestRelayFault(t *testing.T) {
 			}
 		}
 		d.wantStates(map[State]int{StateSent: 2, StateDeferred: claimed - 2})
+		if handedOff > windowPerWorker {
+			t.Errorf("%d were handed off and not sent, want no more than the window", handedOff)
+		}
 		before := len(d.store.passes())
 		d.sleep(time.Minute)
 		for _, p := range d.store.passes()[before:] {
@@ -151,12 +157,12 @@ func TestRelayFault(t *testing.T) {
 // off from as well.
 func TestRelayThatAnswersProbesOnly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := newDaemon(t, func(c *Config) { c.Workers = 1 })
+		d := newDaemon(t, func(c *Config) { c.Workers, c.Every = 1, time.Second })
 		d.due(5)
 		var mended atomic.Bool
 		d.mail.delivering = func(context.Context, string, time.Time) Outcome {
 			time.Sleep(10 * time.Millisecond)
-			if mended.Load() {
+			if mended.Load() || len(d.mail.order()) == 1 { // it was well once
 				return Outcome{State: StateSent}
 			}
 			return relayFault()

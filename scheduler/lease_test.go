@@ -43,6 +43,28 @@ func TestLeasesAreRenewed(t *testing.T) {
 	})
 }
 
+// TestLeasesAreRenewedWhileItStops: the last delivery may outlast a lease.
+func TestLeasesAreRenewedWhileItStops(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDaemon(t, func(c *Config) { c.Lease = time.Minute })
+		d.due(1)
+		d.mail.delivering = func(context.Context, string, time.Time) Outcome {
+			time.Sleep(10 * time.Minute)
+			return Outcome{State: StateSent}
+		}
+		d.start()
+		d.cancel()
+		for range 39 {
+			d.sleep(15 * time.Second)
+			if r := d.row("r-1"); r.LeaseUntil.Before(time.Now().Add(15 * time.Second)) {
+				t.Fatalf("the lease ends at %s, now is %s", r.LeaseUntil, time.Now())
+			}
+		}
+		d.stop()
+		d.wantStates(map[State]int{StateSent: 1})
+	})
+}
+
 // TestNoRenewalWithoutClaims asks the database nothing while nothing is in flight.
 func TestNoRenewalWithoutClaims(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

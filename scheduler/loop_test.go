@@ -53,6 +53,9 @@ func (f *faulty) RunPass(ctx context.Context, p Pass) (PassResult, error) {
 			return PassResult{}, err
 		}
 	}
+	if err := ctx.Err(); err != nil {
+		return PassResult{}, err
+	}
 	return f.memory.RunPass(ctx, p)
 }
 
@@ -62,6 +65,9 @@ func (f *faulty) Settle(ctx context.Context, b Batch) ([]HandOffResult, error) {
 		if err := f.beforeSettle(n, b); err != nil {
 			return nil, err
 		}
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
 	}
 	results, err := f.memory.Settle(ctx, b)
 	if err == nil && f.afterSettle != nil {

@@ -1,6 +1,7 @@
 package scheduler
 
 import (
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -121,6 +122,37 @@ func TestRequestsThatCannotBeSentStandInNobodysWay(t *testing.T) {
 		d.wantStates(map[State]int{StateSent: 10, StateSkipped: 50})
 		if got := testutil.ToFloat64(d.metrics.skipped.WithLabelValues("suppressed")); got != 50 {
 			t.Errorf("%v skips counted", got)
+		}
+	})
+}
+
+// TestTheLongestOverdueGoesFirst among those that nobody was free to send when they were planned.
+func TestTheLongestOverdueGoesFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDaemon(t, func(c *Config) { c.Workers, c.Every = 1, time.Second })
+		d.due(20)
+		for i := range 20 {
+			d.store.edit(requestID(i), func(s *subject) {
+				s.link.CreatedAt = s.link.CreatedAt.Add(-time.Duration(i*7%20) * time.Minute)
+			})
+		}
+		d.mail.probing = func(n int) error { // planned before the gate opens
+			if n == 1 {
+				return errRelay
+			}
+			return nil
+		}
+		d.mail.delivering = oneSecond
+		d.start()
+		defer d.stop()
+		d.sleep(time.Minute)
+		d.wantStates(map[State]int{StateSent: 20})
+		var dues []time.Time
+		for _, id := range d.mail.order() {
+			dues = append(dues, d.row(id).DueAt)
+		}
+		if !slices.IsSortedFunc(dues, time.Time.Compare) {
+			t.Errorf("sent in the order of due %v", dues)
 		}
 	})
 }

@@ -17,19 +17,21 @@ const module = "nudged/"
 // arrows say what each package may import of ours. What lies under cmd and bench may
 // import everything.
 var arrows = map[string][]string{
-	"cadence":           {},
-	"scheduler":         {"cadence"},
-	"mailer":            {"cadence", "scheduler"},
-	"migrations":        {},
-	"internal/archtest": {},
-	"internal/chaos":    {},
-	"internal/config":   {"cadence"},
-	"internal/devbox":   {"internal/pgserver"},
-	"internal/pgserver": {},
-	"internal/pgtest":   {"internal/pgserver", "migrations"},
-	"internal/postgres": {"cadence", "migrations", "scheduler"},
-	"internal/smtptest": {},
-	"internal/web":      {},
+	"cadence":             {},
+	"scheduler":           {"cadence"},
+	"mailer":              {"cadence", "scheduler"},
+	"migrations":          {},
+	"deploy/release/sbom": {},
+	"internal/archtest":   {},
+	"internal/chaos":      {},
+	"internal/config":     {"cadence"},
+	"internal/deploytest": {},
+	"internal/devbox":     {"internal/pgserver"},
+	"internal/pgserver":   {},
+	"internal/pgtest":     {"internal/pgserver", "migrations"},
+	"internal/postgres":   {"cadence", "migrations", "scheduler"},
+	"internal/smtptest":   {},
+	"internal/web":        {},
 }
 
 // testArrows say what the tests of the packages with a side may import besides: of the core and
