@@ -7,11 +7,10 @@ import (
 	"fmt"
 	"net/mail"
 	"net/url"
-	"time"
+	"strings"
 
 	gomail "github.com/wneessen/go-mail"
 
-	"nudged/cadence"
 	"nudged/scheduler"
 )
 
@@ -33,13 +32,14 @@ func (m *Mailer) Compose(task scheduler.Task) (msg scheduler.Message, err error)
 	if err := checkURL(task.Link.URL); err != nil {
 		return scheduler.Message{}, composeError(scheduler.ReasonTemplateError, err)
 	}
-	text := m.templates.of(task.Request.Locale)
-	body, err := text.render(m.templateData(task, text.locale))
+	language := m.languages.of(task.Request.Locale)
+	body, err := language.render(m.templateData(task, language))
 	if err != nil {
 		return scheduler.Message{}, composeError(scheduler.ReasonTemplateError, err)
 	}
 	id := identity(task.Request.ID, task.Link.CreatedAt, task.Slot.Name)
 	var data bytes.Buffer
+	data.Grow(6 * usualSize)
 	if _, err := m.build(task, to, id, body).WriteTo(&data); err != nil {
 		return scheduler.Message{}, composeError(scheduler.ReasonTemplateError, err)
 	}
@@ -58,19 +58,25 @@ func (m *Mailer) build(task scheduler.Task, to, id string, body content) *gomail
 	msg := gomail.NewMsg(gomail.WithNoDefaultUserAgent(), gomail.WithBoundary(id))
 	msg.SetAddrHeaderFromMailAddress(gomail.HeaderFrom, &m.cfg.From)
 	msg.SetAddrHeaderFromMailAddress(gomail.HeaderTo, &mail.Address{Name: headerText(task.Request.RecipientName), Address: to})
-	if replyTo, err := parseAddress(task.Request.ReplyTo); err == nil && ascii(replyTo.Address) {
-		replyTo.Name = headerText(cmp.Or(replyTo.Name, task.Request.SenderName))
-		msg.SetAddrHeaderFromMailAddress(gomail.HeaderReplyTo, &replyTo)
+	if address, ok := replyTo(task); ok {
+		msg.SetAddrHeaderFromMailAddress(gomail.HeaderReplyTo, &address)
 	}
-	root := "<" + m.messageID(threadRoot(task.Request.ID)) + ">"
 	msg.SetMessageIDWithValue(m.messageID(id))
-	msg.SetGenHeader(gomail.HeaderInReplyTo, root)
-	msg.SetGenHeader(gomail.HeaderReferences, root)
+	if m.cfg.NoThread {
+		msg.SetGenHeader("X-Entity-Ref-ID", id) // keeps Gmail from making a thread of like subjects
+	} else {
+		root := "<" + m.messageID(threadRoot(task.Request.ID)) + ">"
+		msg.SetGenHeader(gomail.HeaderInReplyTo, root)
+		msg.SetGenHeader(gomail.HeaderReferences, root)
+	}
 	msg.SetDateWithValue(task.Slot.Due.In(zoneOf(task)))
 	msg.SetGenHeader("Auto-Submitted", "auto-generated") // RFC 3834 section 5
 	msg.SetGenHeader(gomail.HeaderXAutoResponseSuppress, "All")
-	if m.cfg.Unsubscribe != "" {
-		msg.SetGenHeader(gomail.HeaderListUnsubscribe, "<"+m.cfg.Unsubscribe+">")
+	if link := unsubscribe(m.cfg.Unsubscribe, task.Request.ID); link != "" {
+		msg.SetGenHeader(gomail.HeaderListUnsubscribe, "<"+link+">")
+		if strings.HasPrefix(link, "https:") {
+			msg.SetGenHeader(gomail.HeaderListUnsubscribePost, "List-Unsubscribe=One-Click") // RFC 8058 section 3.1
+		}
 	}
 	if m.cfg.IdempotencyHeader != "" {
 		msg.SetGenHeader(gomail.Header(m.cfg.IdempotencyHeader), id)
@@ -83,51 +89,33 @@ func (m *Mailer) build(task scheduler.Task, to, id string, body content) *gomail
 
 func (m *Mailer) messageID(id string) string { return id + "@" + m.cfg.MessageIDDomain }
 
-// templateData gives the templates what they need of the task.
-func (m *Mailer) templateData(task scheduler.Task, locale string) TemplateData {
-	data := TemplateData{
-		Locale:        locale,
-		RecipientName: oneLine(task.Request.RecipientName),
-		SenderName:    cmp.Or(oneLine(task.Request.SenderName), m.cfg.From.Name, m.cfg.From.Address),
-		Title:         oneLine(task.Request.Title),
-		Message:       task.Request.Message,
-		URL:           task.Link.URL,
-		Deadline:      midnight(task.Request.Deadline),
-		Slot:          task.Slot.Name,
-		First:         task.Slot.Name == "0d",
-		Number:        task.Number,
+// replyTo is where an answer goes: to the professional, if the request has a usable address.
+func replyTo(task scheduler.Task) (mail.Address, bool) {
+	address, err := parseAddress(task.Request.ReplyTo)
+	if err != nil || !ascii(address.Address) {
+		return mail.Address{}, false
 	}
-	if !task.Link.ExpiresAt.IsZero() {
-		data.ExpiresAt = task.Link.ExpiresAt.In(zoneOf(task))
-	}
-	for _, d := range task.Documents {
-		document := TemplateDocument{Title: oneLine(d.Title), Description: d.Description, Required: d.Required}
-		switch {
-		case d.State == scheduler.DocumentRejected:
-			document.Reason = d.RejectionReason
-			data.Rejected = append(data.Rejected, document)
-		case d.State == scheduler.DocumentMissing && d.Required:
-			data.Missing = append(data.Missing, document)
-		case d.State == scheduler.DocumentMissing:
-			data.Optional = append(data.Optional, document)
-		}
-	}
-	return data
+	address.Name = headerText(cmp.Or(address.Name, task.Request.SenderName))
+	return address, true
 }
 
-func zoneOf(task scheduler.Task) *time.Location {
-	if task.Zone == nil {
-		return time.UTC
-	}
-	return task.Zone
-}
+// maxUnsubscribe bounds the URL in bytes, so that its line stays far below 998 (RFC 5322 section
+// 2.1.1): it cannot be folded.
+const maxUnsubscribe = 900
 
-// midnight turns a date into an instant for formatting. In UTC every date has a midnight.
-func midnight(d cadence.Date) time.Time {
-	if d.IsZero() {
-		return time.Time{}
+// unsubscribe fills the id of the request into the configured URL. It is percent-encoded but for
+// the unreserved characters of RFC 3986, so it can neither end the header nor change the rest of
+// the URL. A URL that would become too long is left out.
+func unsubscribe(pattern, requestID string) string {
+	if !strings.Contains(pattern, "{request_id}") {
+		return pattern
 	}
-	return time.Date(d.Year, d.Month, d.Day, 0, 0, 0, 0, time.UTC)
+	id := strings.ReplaceAll(url.QueryEscape(requestID), "+", "%20")
+	link := strings.ReplaceAll(pattern, "{request_id}", id)
+	if len(link) > maxUnsubscribe {
+		return ""
+	}
+	return link
 }
 
 // checkURL refuses a link that a mail must not carry. The error does not repeat it: it is a secret.

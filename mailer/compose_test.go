@@ -126,40 +126,45 @@ func TestComposeTellsEverything(t *testing.T) {
 		{Title: "Photo", Required: true, State: scheduler.DocumentApproved},
 	}
 	_, got := compose(t, composer(t), task)
-	if want := "Reminder: Marta Ruiz is waiting for your documents: Tax return 2025"; got.subject(t) != want {
+	if want := "Marta Ruiz needs documents from you: Tax return 2025"; got.subject(t) != want {
 		t.Errorf("got subject %q, want %q", got.subject(t), want)
 	}
 	const want = `Hello Ana,
 
-Marta Ruiz is still waiting for documents from you: Tax return 2025.
+This is a friendly reminder that Marta Ruiz is waiting for documents from you for “Tax return 2025”. If you have them at hand, uploading them takes only a few minutes.
 
+Message from Marta Ruiz:
 Dear Ana,
 please hurry.
 
 Please send again:
-- Payslip (refused: page 2 is missing)
+- Payslip
+  Reason: page 2 is missing
 
 Still missing:
-- Passport - both sides
+- Passport
+  both sides
 
 Optional, if you have them:
 - Lease
 
-They are needed by Sunday, 6 September 2026.
+Deadline: Sunday, 6 September 2026 (125 days left)
 
-Upload them here:
+You can upload the documents here:
 https://example.com/u/secret?a=1&b=2
 
-The link works until Monday, 1 June 2026, 06:00 -04.
+The link works until Monday, 1 June 2026, 06:00 (UTC-4).
 
-This mail was sent automatically on behalf of Marta Ruiz.
+Any questions? Just reply to this message: your answer goes to Marta Ruiz.
+
+This message was sent automatically on behalf of Marta Ruiz and is meant for Ana. The link is personal; please do not pass it on.
 `
 	if got.text != want {
 		t.Errorf("got text\n%s\nwant\n%s", got.text, want)
 	}
 	for _, part := range []string{
-		`<html lang="en">`, "Payslip <em>(refused: page 2 is missing)</em>", "Passport<br><small>both sides</small>", "<li>Lease</li>",
-		"<strong>Sunday, 6 September 2026</strong>", `href="https://example.com/u/secret?a=1&amp;b=2"`, "Monday, 1 June 2026, 06:00 -04",
+		`<html lang="en" dir="ltr">`, "Payslip</strong>", "Reason: page 2 is missing", "Passport</strong>", "both sides", "Lease</span>",
+		"<strong>Sunday, 6 September 2026</strong>", `href="https://example.com/u/secret?a=1&amp;b=2"`, "Monday, 1 June 2026, 06:00 (UTC-4)",
 	} {
 		if !strings.Contains(got.html, part) {
 			t.Errorf("the HTML lacks %q:\n%s", part, got.html)
@@ -179,17 +184,17 @@ func TestComposeWithLittle(t *testing.T) {
 		Slot:    cadence.Slot{Name: "0d", Due: time.Date(2026, 5, 4, 7, 0, 0, 0, time.UTC)},
 	}
 	_, got := compose(t, composer(t), bare)
-	if want := "Example asks you for documents"; got.subject(t) != want {
+	if want := "Example needs documents from you"; got.subject(t) != want {
 		t.Errorf("got subject %q, want %q", got.subject(t), want)
 	}
 	const want = `Hello,
 
-Example asks you for documents.
+Example asks you for documents. Please upload them through your personal link.
 
-Upload them here:
+You can upload the documents here:
 http://localhost:8080/u
 
-This mail was sent automatically on behalf of Example.
+This message was sent automatically on behalf of Example. The link is personal; please do not pass it on.
 `
 	if got.text != want {
 		t.Errorf("got text\n%s\nwant\n%s", got.text, want)
@@ -220,6 +225,7 @@ func TestM19(t *testing.T) {
 		"Message-Id":               {"<" + id + "@xn--mnchen-3ya.example>"},
 		"Resend-Idempotency-Key":   {id},
 		"List-Unsubscribe":         {"<https://example.com/stop>"},
+		"List-Unsubscribe-Post":    {"List-Unsubscribe=One-Click"},
 		"Mime-Version":             {"1.0"},
 		"In-Reply-To":              {got.Get("References")},
 	}

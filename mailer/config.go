@@ -46,11 +46,13 @@ type Config struct {
 	From              mail.Address // header From; its address is the envelope sender too
 	BounceAddress     string       // envelope sender; empty: the address of From
 	MessageIDDomain   string       // right side of Message-ID; empty: the domain of From
-	Unsubscribe       string       // https or mailto URL for List-Unsubscribe (RFC 2369); empty: no such header
+	Unsubscribe       string       // https or mailto URL for List-Unsubscribe (RFC 2369), see unsubscribe; empty: no such header
+	NoThread          bool         // each mail of a request stands alone instead of in one thread with the others
 	IdempotencyHeader string       // name of a header that carries the idempotency key; empty: none
+	DSN               bool         // ask relays that offer it for reports of failures only, without the content (RFC 3461)
 
-	Locale    string // en: of recipients without one, or with one that has no templates
-	Templates fs.FS  // one folder for each locale, see TemplateData; nil: the built-in ones
+	Locale    string // en: BCP 47 tag for recipients without one, or with one that is near no language of the templates
+	Templates fs.FS  // files that take the place of built-in ones, see docs/templates.md; nil: none
 
 	Registerer prometheus.Registerer // nil: no metrics
 	Logger     *slog.Logger          // nil: no logs

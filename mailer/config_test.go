@@ -2,9 +2,9 @@ package mailer_test
 
 import (
 	"net/mail"
+	"os"
 	"strings"
 	"testing"
-	"testing/fstest"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -33,10 +33,9 @@ func TestNewRefuses(t *testing.T) {
 		{func(c *mailer.Config) { c.MessageIDDomain = "a.example>\r\nBcc: x" }, "message id domain"},
 		{func(c *mailer.Config) { c.IdempotencyHeader = "X: Y" }, `idempotency header "X: Y"`},
 		{func(c *mailer.Config) { c.Unsubscribe = "https://example.com/a b" }, "unsubscribe"},
-		{func(c *mailer.Config) { c.Templates = fstest.MapFS{} }, `none for the default locale "en"`},
-		{func(c *mailer.Config) { c.Templates = fstest.MapFS{"en/subject.txt": {Data: []byte("{{")}} }, "subject.txt"},
-		{func(c *mailer.Config) { c.Templates = fstest.MapFS{"en/subject.txt": {Data: []byte("x")}} }, "body.txt"},
-		{func(c *mailer.Config) { c.Locale = "fr" }, `none for the default locale "fr"`},
+		{func(c *mailer.Config) { c.Templates = os.DirFS("no-such-folder") }, "read templates"},
+		{func(c *mailer.Config) { c.Locale = "sv" }, `none for the default locale "sv"`},
+		{func(c *mailer.Config) { c.Locale = "-" }, `none for the default locale "-"`},
 	}
 	for _, row := range rows {
 		cfg := mailer.Config{Host: "relay.example.com", From: example()}

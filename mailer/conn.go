@@ -23,10 +23,12 @@ type conn struct {
 	raw    net.Conn // the socket, below TLS
 	count  func(phase, int)
 
+	relay    Relay
 	courtesy time.Duration
 
 	pipelining, eightBit, utf8 bool
 	declareSize                bool
+	dsn                        bool  // failure reports are wanted and offered
 	maxSize                    int64 // bytes; 0: no limit known
 
 	born     time.Time
@@ -38,6 +40,9 @@ func (m *Mailer) newConn(client *smtp.Client, raw net.Conn) *conn {
 	c := &conn{
 		client: client, raw: raw, count: m.replies.count,
 		courtesy: min(courtesy, m.cfg.CommandTimeout), born: time.Now(),
+	}
+	if m.cfg.DSN {
+		c.dsn, _ = client.Extension("DSN")
 	}
 	c.pipelining, _ = client.Extension("PIPELINING")
 	c.eightBit, _ = client.Extension("8BITMIME")

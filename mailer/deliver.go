@@ -95,9 +95,14 @@ func (t *transaction) steps() []step {
 	if t.msg.UTF8 {
 		mail += " SMTPUTF8"
 	}
+	rcpt := "RCPT TO:" + path(t.msg.To)
+	if t.dsn {
+		mail += " RET=HDRS"
+		rcpt += " NOTIFY=FAILURE"
+	}
 	return []step{
 		{phaseMAIL, mail + "\r\n"},
-		{phaseRCPT, "RCPT TO:" + path(t.msg.To) + "\r\n"},
+		{phaseRCPT, rcpt + "\r\n"},
 		{phaseDATA, "DATA\r\n"},
 	}
 }

@@ -95,7 +95,9 @@ func (m *Mailer) dial(ctx context.Context) (*conn, error) {
 		err = budget.Err()
 	}
 	if err == nil {
-		return m.newConn(client, l.socket), nil
+		c := m.newConn(client, l.socket)
+		c.relay = m.relay(client, l)
+		return c, nil
 	}
 	if l.socket != nil {
 		_ = l.socket.Close()

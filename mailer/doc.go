@@ -25,6 +25,9 @@
 //     from request, link and slot.
 //  9. No data can add a header or a recipient.
 //  10. What the relay says is kept without e-mail addresses, in one line of 500 bytes at most.
+//  11. A mail is in one language as a whole. A template that cannot be used stops no mail of another
+//     language, and one that fails when it runs no other mail.
+//  12. Values are escaped in HTML, and never in the subject or the text.
 //
 // # What the answers mean
 //

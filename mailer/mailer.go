@@ -16,7 +16,8 @@ import (
 type Mailer struct {
 	cfg       Config
 	sender    string // envelope sender
-	templates templates
+	languages languages
+	problems  TemplateProblems // of files that are not used
 	client    *gomail.Client
 	replies   *replyCounter
 	pool      pool
@@ -25,7 +26,7 @@ type Mailer struct {
 var _ scheduler.Mailer = (*Mailer)(nil)
 
 // New checks the configuration, parses the templates and registers the metrics. It opens no
-// connection.
+// connection. Templates that cannot be used are logged and left out: they stop no other mail.
 func New(cfg Config) (*Mailer, error) {
 	cfg = cfg.withDefaults()
 	if err := cfg.check(); err != nil {
@@ -35,9 +36,12 @@ func New(cfg Config) (*Mailer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("configure mailer: %w", err)
 	}
-	tmpl, err := parseTemplates(cfg.Templates, cfg.Locale)
+	languages, problems, err := loadTemplates(cfg.Templates, cfg.Locale)
 	if err != nil {
 		return nil, err
+	}
+	for _, problem := range problems {
+		cfg.Logger.Error("a file of templates is not used", "err", problem.String())
 	}
 	client, err := newClient(cfg)
 	if err != nil {
@@ -48,7 +52,7 @@ func New(cfg Config) (*Mailer, error) {
 		return nil, fmt.Errorf("register metrics of the mailer: %w", err)
 	}
 	return &Mailer{
-		cfg: cfg, sender: sender, templates: tmpl, client: client, replies: replies,
+		cfg: cfg, sender: sender, languages: languages, problems: problems, client: client, replies: replies,
 		pool: pool{idleTimeout: cfg.IdleTimeout, maxAge: cfg.MaxAge, maxMessages: cfg.MaxMessages},
 	}, nil
 }
@@ -60,12 +64,8 @@ func (m *Mailer) Close() { m.pool.close() }
 // Probe opens a new connection up to AUTH and keeps it for the next delivery. The error says
 // plainly what is wrong with the relay, such as "authentication refused: 535 5.7.8 bad password".
 func (m *Mailer) Probe(ctx context.Context) error {
-	c, err := m.dial(ctx)
-	if err != nil {
-		return err
-	}
-	m.pool.put(c)
-	return nil
+	_, err := m.Inspect(ctx)
+	return err
 }
 
 // Deliver implements scheduler.Mailer. A zero notAfter has passed, like any other old instant.

@@ -3,6 +3,7 @@ package mailer_test
 import (
 	"net"
 	"slices"
+	"strings"
 	"testing"
 
 	"nudged/internal/smtptest"
@@ -65,6 +66,34 @@ func TestOffers(t *testing.T) {
 	}
 }
 
+// TestDSN: reports of failures are asked for where that is configured and the relay can do it.
+func TestDSN(t *testing.T) {
+	for _, offers := range [][]string{{"DSN"}, {"DSN", "PIPELINING", "SIZE"}, {"PIPELINING"}, {}} {
+		for _, wanted := range []bool{true, false} {
+			srv := smtptest.Start(t, smtptest.Config{Extensions: offers})
+			cfg := local(srv)
+			cfg.DSN, cfg.BounceAddress = wanted, "bounces@example.com"
+			expect(t, deliver(t, newMailer(t, cfg), plainMessage("ana@example.net")), sent, "", 250, "")
+			commands := srv.Commands(1)
+			mail := slices.IndexFunc(commands, func(c string) bool { return strings.HasPrefix(c, "MAIL FROM:<reminders@example.com>") })
+			if mail < 0 {
+				t.Fatalf("got %q", commands)
+			}
+			want := wanted && slices.Contains(offers, "DSN")
+			if got := strings.HasSuffix(commands[mail], " RET=HDRS"); got != want {
+				t.Errorf("%v, wanted %t: got %q", offers, wanted, commands[mail])
+			}
+			rcpt := "RCPT TO:<ana@example.net>"
+			if want {
+				rcpt += " NOTIFY=FAILURE"
+			}
+			if commands[mail+1] != rcpt {
+				t.Errorf("%v, wanted %t: got %q, want %q", offers, wanted, commands[mail+1], rcpt)
+			}
+		}
+	}
+}
+
 // TestUnsafeEnvelope: no address can carry a second command.
 func TestUnsafeEnvelope(t *testing.T) {
 	srv := smtptest.Start(t, smtptest.Config{})
@@ -113,8 +142,12 @@ func TestWays(t *testing.T) {
 			cfg := local(srv)
 			cfg.TLS, cfg.Username, cfg.Password = row.mode, row.server.Username, row.server.Password
 			m := newMailer(t, cfg)
-			if err := m.Probe(t.Context()); err != nil {
+			relay, err := m.Inspect(t.Context())
+			if err != nil {
 				t.Fatal(err)
+			}
+			if relay.Address != srv.Addr() || strings.HasPrefix(relay.TLS, "TLS 1.") != row.tls || relay.Authenticated != (row.server.Username != "") {
+				t.Errorf("got %+v", relay)
 			}
 			expect(t, deliver(t, m, plainMessage("ana@example.net")), sent, "", 250, "")
 			got := srv.Accepted()[0]

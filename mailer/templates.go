@@ -6,140 +6,181 @@ import (
 	"errors"
 	"fmt"
 	htmltemplate "html/template"
+	"io"
 	"io/fs"
-	"strings"
+	"maps"
+	"slices"
 	texttemplate "text/template"
-	"time"
+
+	"golang.org/x/text/language"
 )
 
 //go:embed templates
 var builtIn embed.FS
 
-// TemplateData is what a template sees.
-//
-// A folder of templates holds one folder for each locale, named by its BCP 47 tag in lower case
-// (en, fr, pt-br), with three files: subject.txt and body.txt (text/template) and body.html
-// (html/template). A recipient whose locale is pt-BR gets pt-br, else pt, else the default
-// locale. A field that does not exist is an error, and then nothing is sent.
-type TemplateData struct {
-	Locale        string // tag of the folder in use
-	RecipientName string // may be empty
-	SenderName    string // the professional; where the request has none, the name or address in From
-	Title         string
-	Message       string    // what the professional wrote; may be empty
-	URL           string    // the upload link: http or https
-	ExpiresAt     time.Time // of the link, in the recipient's zone; zero: never
-	Deadline      time.Time // a date, at midnight UTC; zero: none
-	Slot          string    // such as 3d
-	First         bool      // this is the request itself (slot 0d), not a reminder of it
-	Number        int       // ordinal of this mail among those of the link, 1 for the first
+// The files that make a mail. A folder of templates has them at its top, for all languages, or in
+// a folder of one language, such as fr or pt-br; phrases are of one language, tones of all.
+const (
+	fileSubject = "subject.txt"
+	fileText    = "body.txt"
+	fileHTML    = "body.html"
+	filePhrases = "phrases.txt"
+	fileTone    = "tone.txt"
+)
 
-	Rejected []TemplateDocument // handed in and refused
-	Missing  []TemplateDocument // required and not handed in
-	Optional []TemplateDocument // not required and not handed in
-}
+// missingKey makes a key that a map does not have an error.
+const missingKey = "missingkey=error"
 
-// TemplateDocument is one document that is asked for.
-type TemplateDocument struct {
-	Title       string
-	Description string // may be empty
-	Required    bool
-	Reason      string // why it was refused; empty where it was not, or nobody said
-}
-
-// localised are the templates of one locale.
+// localised are the templates of one language.
 type localised struct {
-	locale  string
+	tag     language.Tag
+	locale  string // the tag as folders are named
 	subject *texttemplate.Template
 	text    *texttemplate.Template
 	html    *htmltemplate.Template
 }
 
-// templates are those of all locales, immutable after parsing.
-type templates struct {
-	byLocale map[string]localised
-	standard string
-}
-
-// parseTemplates reads every locale of a folder; nil: the built-in one.
-func parseTemplates(folder fs.FS, standard string) (templates, error) {
-	if folder == nil {
-		folder, _ = fs.Sub(builtIn, "templates") // the name is valid and the folder embedded
-	}
-	entries, err := fs.ReadDir(folder, ".")
+// loadTemplates puts the files of a folder, which may be nil, over the built-in ones. A language
+// whose own files cannot be used is as if it had none: the problems tell why. The error says that
+// nothing is there for the standard language.
+func loadTemplates(folder fs.FS, standard string) (languages, TemplateProblems, error) {
+	inner, _ := fs.Sub(builtIn, "templates") // the name is valid and the folder embedded
+	base, problems, err := readLayer(inner, "built-in ")
 	if err != nil {
-		return templates{}, fmt.Errorf("read templates: %w", err)
+		return languages{}, nil, fmt.Errorf("read the built-in templates: %w", err)
 	}
-	t := templates{byLocale: make(map[string]localised), standard: tag(standard)}
-	for _, entry := range entries {
-		// Stat follows links: that is how Kubernetes mounts folders, beside hidden ones of its own.
-		info, err := fs.Stat(folder, entry.Name())
+	layers := []layer{base}
+	if folder != nil {
+		own, mistakes, err := readLayer(folder, "")
 		if err != nil {
-			return templates{}, fmt.Errorf("read templates: %w", err)
+			return languages{}, nil, fmt.Errorf("read templates: %w", err)
 		}
-		if !info.IsDir() || strings.HasPrefix(entry.Name(), ".") {
-			continue
-		}
-		parsed, err := parseLocale(folder, entry.Name())
-		if err != nil {
-			return templates{}, err
-		}
-		t.byLocale[parsed.locale] = parsed
+		layers, problems = append(layers, own), append(problems, mistakes...)
 	}
-	if _, ok := t.find(t.standard); !ok {
-		return templates{}, fmt.Errorf("read templates: there are none for the default locale %q", standard)
+	locales := map[string]bool{}
+	for _, l := range layers {
+		maps.Copy(locales, l.locales)
 	}
-	return t, nil
+	var sets []*localised
+	for _, locale := range slices.Sorted(maps.Keys(locales)) {
+		l, mistakes := parseLocale(layers, locale)
+		problems = append(problems, mistakes...)
+		if len(mistakes) > 0 && base.locales[locale] {
+			l, mistakes = parseLocale(layers[:1], locale)
+		}
+		if len(mistakes) == 0 {
+			sets = append(sets, l)
+		}
+	}
+	first, ok := newLanguages(sets[0], sets).find(standard)
+	if !ok {
+		return languages{}, nil, fmt.Errorf("read templates: there are none for the default locale %q", standard)
+	}
+	return newLanguages(first, sets), problems.sorted(), nil
 }
 
-func parseLocale(folder fs.FS, name string) (localised, error) {
-	const strict = "missingkey=error"
-	l := localised{locale: tag(name)}
+// parseLocale puts one language together. It is complete if there are no problems.
+func parseLocale(layers []layer, locale string) (*localised, TemplateProblems) {
+	l := &localised{tag: language.Make(locale), locale: locale}
+	phrases := find(layers, fileTone)
+	for _, wider := range widening(locale) {
+		phrases = append(phrases, find(layers, wider+"/"+filePhrases)...)
+	}
+	var problems TemplateProblems
+	note := func(err error) {
+		if err != nil {
+			problems = append(problems, problemOf(err))
+		}
+	}
+	l.subject = texttemplate.New("").Funcs(funcs(l.tag)).Option(missingKey)
+	l.html = htmltemplate.New("").Funcs(funcs(l.tag)).Option(missingKey)
+	for _, p := range phrases {
+		_, err := l.subject.New(p.name).Parse(p.text)
+		if note(err); err == nil {
+			_, err = l.html.New(p.name).Parse(p.text)
+			note(err)
+		}
+	}
+	l.text = texttemplate.Must(l.subject.Clone()) // a text template that has not run can be cloned
 	var err error
-	if l.subject, err = texttemplate.New("subject.txt").Option(strict).ParseFS(folder, name+"/subject.txt"); err != nil {
-		return l, fmt.Errorf("read templates of %s: %w", name, err)
+	subject, text, html := layout(layers, locale, fileSubject), layout(layers, locale, fileText), layout(layers, locale, fileHTML)
+	l.subject, err = l.subject.New(subject.name).Parse(subject.text)
+	note(err)
+	l.text, err = l.text.New(text.name).Parse(text.text)
+	note(err)
+	l.html, err = l.html.New(html.name).Parse(html.text)
+	note(err)
+	if len(problems) > 0 {
+		return nil, problems
 	}
-	if l.text, err = texttemplate.New("body.txt").Option(strict).ParseFS(folder, name+"/body.txt"); err != nil {
-		return l, fmt.Errorf("read templates of %s: %w", name, err)
-	}
-	if l.html, err = htmltemplate.New("body.html").Option(strict).ParseFS(folder, name+"/body.html"); err != nil {
-		return l, fmt.Errorf("read templates of %s: %w", name, err)
-	}
-	return l, nil
+	return l, l.loose()
 }
 
-// tag writes a locale the way folders are named.
-func tag(locale string) string { return strings.ToLower(strings.ReplaceAll(locale, "_", "-")) }
-
-// find returns the templates of a locale, or of the next wider one: pt-br, then pt.
-func (t templates) find(locale string) (localised, bool) {
-	for locale = tag(locale); ; {
-		if l, ok := t.byLocale[locale]; ok {
-			return l, true
-		}
-		cut := strings.LastIndexByte(locale, '-')
-		if cut < 0 {
-			return localised{}, false
-		}
-		locale = locale[:cut]
+// loose finds what is wrong with templates that were parsed one by one.
+func (l *localised) loose() TemplateProblems {
+	problems := dangling(l.locale, l.subject.Name(), textTrees(l.subject))
+	problems = append(problems, dangling(l.locale, l.text.Name(), textTrees(l.text))...)
+	problems = append(problems, dangling(l.locale, l.html.Name(), htmlTrees(l.html))...)
+	if len(problems) > 0 {
+		return problems
 	}
+	// The first execution looks at the HTML of all branches. What else it finds comes of the empty data.
+	err := l.html.Execute(io.Discard, TemplateData{})
+	if unsafe, ok := errors.AsType[*htmltemplate.Error](err); ok {
+		problems = append(problems, problemOf(unsafe))
+	}
+	return problems
 }
 
-// of returns the templates of a locale, or the default ones.
-func (t templates) of(locale string) localised {
-	if l, ok := t.find(locale); ok {
-		return l
+// layout finds the file that holds for a language: its own one before a common one, and those of
+// the upper layer before those beneath. The built-in layer has the common ones.
+func layout(layers []layer, locale, file string) piece {
+	for _, l := range slices.Backward(layers) {
+		for _, wider := range slices.Backward(widening(locale)) {
+			if p, ok := l.pieces[wider+"/"+file]; ok {
+				return p
+			}
+		}
+		if p, ok := l.pieces[file]; ok {
+			return p
+		}
 	}
-	l, _ := t.find(t.standard)
-	return l
+	return piece{}
+}
+
+// find returns the files of one name, those of upper layers last.
+func find(layers []layer, file string) (found []piece) {
+	for _, l := range layers {
+		if p, ok := l.pieces[file]; ok {
+			found = append(found, p)
+		}
+	}
+	return found
+}
+
+// widening lists the locales that one builds upon, the widest first and itself last: pt, pt-br.
+func widening(locale string) []string {
+	var list []string
+	for i, r := range locale {
+		if r == '-' {
+			list = append(list, locale[:i])
+		}
+	}
+	return append(list, locale)
 }
 
 // content is a rendered mail.
 type content struct{ subject, text, html string }
 
+// usualSize is what the text of a mail usually stays below, in bytes. The HTML is about four times
+// as long, and the whole mail six times.
+const usualSize = 2 << 10
+
 // render executes the three templates. It returns an error, never half a mail.
-func (l localised) render(data TemplateData) (content, error) {
+func (l *localised) render(data TemplateData) (content, error) {
 	var subject, text, html bytes.Buffer
+	text.Grow(usualSize)
+	html.Grow(4 * usualSize)
 	if err := l.subject.Execute(&subject, data); err != nil {
 		return content{}, err
 	}
@@ -151,7 +192,7 @@ func (l localised) render(data TemplateData) (content, error) {
 	}
 	c := content{headerText(subject.String()), text.String(), html.String()}
 	if c.subject == "" {
-		return content{}, errors.New("the subject is empty")
+		return content{}, fmt.Errorf("template: %s:1: the subject is empty", l.subject.Name())
 	}
 	return c, nil
 }

@@ -38,12 +38,13 @@ func (c *runCommand) runDev(g *globals) (err error) {
 	if err := box.Seed(g.ctx); err != nil {
 		return err
 	}
-	d, err := newDaemon(c, g, func() (*config.Config, error) { return devConfig(g, box) })
+	d, err := newDaemon(c, g, box, func() (*config.Config, error) { return devConfig(g, box) })
 	if err != nil {
 		return err
 	}
 	fmt.Fprintf(g.stdout, `
 nudged runs on sample requests; every mail stays on this machine.
+  status     http://%s/
   data       %s
   inbox      %s
   database   %s
@@ -51,7 +52,7 @@ nudged runs on sample requests; every mail stays on this machine.
   explain    %s explain sample-due-1 --database.url=%s
 Stop with Ctrl-C. A second start finds the same data and sends nothing twice.
 
-`, box.Dir(), box.InboxDir(), box.DatabaseURL(), c.Listen[0], invocation(), box.DatabaseURL())
+`, c.Listen[0], box.Dir(), box.InboxDir(), box.DatabaseURL(), c.Listen[0], invocation(), box.DatabaseURL())
 	return d.run(g.ctx)
 }
 

@@ -18,6 +18,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/alecthomas/kong"
@@ -61,6 +62,8 @@ type commands struct {
 	CheckConfig checkConfigCommand `cmd:"" name:"check-config" help:"Check the configuration file and print every mistake."`
 	Plan        planCommand        `cmd:"" help:"Print the slots of a cadence, or of a request."`
 	Explain     explainCommand     `cmd:"" help:"Tell what was sent for a request, what was not and why, and what comes next."`
+	Render      renderCommand      `cmd:"" help:"Show the very mail of a slot without sending it."`
+	SendTest    sendTestCommand    `cmd:"" name:"send-test" help:"Send one sample mail through the configured relay and tell how it went."`
 	Unknown     unknownCommand     `cmd:"" help:"List the reminders whose fate is unknown."`
 	Resolve     resolveCommand     `cmd:"" help:"Settle an unknown outcome."`
 	Pause       pauseCommand       `cmd:"" help:"Send nothing for a request until a time, or until resumed."`
@@ -118,7 +121,7 @@ func fail(stderr io.Writer, err error) int {
 		fmt.Fprintln(stderr, mistakes.Error())
 		return exitUsage
 	}
-	fmt.Fprintf(stderr, "nudged: %s\n", err)
+	fmt.Fprintf(stderr, "nudged: %s\n", strings.Join(strings.Fields(err.Error()), " "))
 	if _, ok := errors.AsType[usageError](err); ok {
 		return exitUsage
 	}

@@ -17,6 +17,7 @@ import (
 
 	"nudged/cadence"
 	"nudged/internal/config"
+	"nudged/internal/devbox"
 	"nudged/internal/postgres"
 	"nudged/internal/web"
 	"nudged/migrations"
@@ -24,8 +25,9 @@ import (
 )
 
 type runCommand struct {
-	Listen    []string `name:"web.listen-address" env:"NUDGED_WEB_LISTEN_ADDRESS" default:"127.0.0.1:9847" help:"Address of metrics and health; repeatable."`
+	Listen    []string `name:"web.listen-address" env:"NUDGED_WEB_LISTEN_ADDRESS" default:"127.0.0.1:9847" help:"Address of the status page, metrics and health; repeatable."`
 	WebConfig string   `name:"web.config.file" env:"NUDGED_WEB_CONFIG_FILE" placeholder:"FILE" help:"TLS and basic authentication of the web port."`
+	Addresses bool     `name:"web.show-addresses" env:"NUDGED_WEB_SHOW_ADDRESSES" help:"Show e-mail addresses and upload links on the status page."`
 	Dev       bool     `name:"dev" env:"NUDGED_DEV" help:"Start a private PostgreSQL and a local inbox with sample requests."`
 	Shadow    bool     `name:"shadow" env:"NUDGED_SHADOW" help:"Tell in the log what would be sent; send nothing, write nothing."`
 	DevDir    string   `name:"dev.dir" env:"NUDGED_DEV_DIR" placeholder:"DIR" help:"Folder that --dev keeps its data in."`
@@ -41,7 +43,7 @@ func (c *runCommand) Run(g *globals) error {
 	case c.Shadow:
 		return c.runShadow(g)
 	}
-	d, err := newDaemon(c, g, func() (*config.Config, error) {
+	d, err := newDaemon(c, g, nil, func() (*config.Config, error) {
 		return g.load(config.NeedDatabase, config.NeedMail)
 	})
 	if err != nil {
@@ -69,8 +71,8 @@ type daemon struct {
 }
 
 // newDaemon loads the configuration and builds every part. It connects to nothing: the daemon may
-// start before its database and its relay.
-func newDaemon(c *runCommand, g *globals, load func() (*config.Config, error)) (_ *daemon, err error) {
+// start before its database and its relay. The box is that of --dev, or nil.
+func newDaemon(c *runCommand, g *globals, box *devbox.Box, load func() (*config.Config, error)) (_ *daemon, err error) {
 	cfg, err := load()
 	if err != nil {
 		return nil, err
@@ -121,6 +123,7 @@ func newDaemon(c *runCommand, g *globals, load func() (*config.Config, error)) (
 	d.web, err = web.New(web.Config{
 		Registry: registry, ListenAddresses: c.Listen, WebConfigFile: c.WebConfig,
 		Healthy: d.loop.Healthy, Ready: d.ready, Reload: d.reload, Logger: d.log,
+		Pages: newPages(d, g, box, registry, mail, c.Addresses),
 		Build: web.Build{Version: build.Version, Revision: build.Revision},
 	})
 	return d, err

@@ -88,7 +88,8 @@ func newMailer(cfg *config.Config, reg prometheus.Registerer, log *slog.Logger) 
 		Username:  cfg.SMTP.Username, Password: cfg.SMTP.Password.Reveal(),
 		DialTimeout: cfg.SMTP.DialTimeout, CommandTimeout: cfg.SMTP.CommandTimeout, ReplyTimeout: cfg.SMTP.ReplyTimeout,
 		From: cfg.Mail.From, BounceAddress: cfg.Mail.BounceAddress, MessageIDDomain: cfg.Mail.MessageIDDomain,
-		Unsubscribe: cfg.Mail.Unsubscribe, IdempotencyHeader: cfg.SMTP.IdempotencyHeader,
+		Unsubscribe: cfg.Mail.Unsubscribe, NoThread: !cfg.Mail.Thread,
+		IdempotencyHeader: cfg.SMTP.IdempotencyHeader, DSN: cfg.SMTP.DSN,
 		Locale: cfg.Defaults.Locale, Templates: templates, Registerer: reg, Logger: log,
 	})
 	if err != nil {

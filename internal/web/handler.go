@@ -23,7 +23,11 @@ func (s *Server) Handler() http.Handler {
 	mux.HandleFunc("GET /-/healthy", check(s.cfg.Healthy))
 	mux.HandleFunc("GET /-/ready", check(s.cfg.Ready))
 	mux.HandleFunc("POST /-/reload", s.reload)
-	mux.HandleFunc("GET /{$}", s.front)
+	if s.cfg.Pages == nil {
+		mux.HandleFunc("GET /{$}", s.front)
+	} else {
+		s.routes(mux)
+	}
 	return http.MaxBytesHandler(http.NewCrossOriginProtection().Handler(mux), maxBody)
 }
 

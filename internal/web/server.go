@@ -23,7 +23,8 @@ const (
 	maxHeader     = 64 << 10 // bytes
 )
 
-// Config is what a Server is made of. All fields but WebConfigFile and Build are needed.
+// Config is what a Server is made of. All fields but WebConfigFile, Pages and Build are
+// needed.
 type Config struct {
 	Registry        *prometheus.Registry
 	ListenAddresses []string // host:port; port 0 takes a free one
@@ -31,6 +32,7 @@ type Config struct {
 	Healthy         func() error
 	Ready           func() error
 	Reload          func(context.Context) error // may be called by several goroutines at once
+	Pages           *Pages                      // nil: a front page without facts takes their place
 	Logger          *slog.Logger
 	Build           Build
 }
@@ -38,6 +40,8 @@ type Config struct {
 // Server serves HTTP on every address that it is given.
 type Server struct {
 	cfg       Config
+	views     views
+	reading   chan struct{} // holds one token while the facts of a page are read
 	started   chan struct{}
 	addresses []string
 }
@@ -55,7 +59,14 @@ func New(cfg Config) (*Server, error) {
 	if err := toolkit.Validate(cfg.WebConfigFile); err != nil {
 		return nil, fmt.Errorf("web configuration file %s: %w", cfg.WebConfigFile, err)
 	}
-	return &Server{cfg: cfg, started: make(chan struct{})}, nil
+	if err := cfg.Pages.validate(); err != nil {
+		return nil, err
+	}
+	views, err := parseViews()
+	if err != nil {
+		return nil, err
+	}
+	return &Server{cfg: cfg, views: views, reading: make(chan struct{}, 1), started: make(chan struct{})}, nil
 }
 
 // Started is closed when every address is listened on.
