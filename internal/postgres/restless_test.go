@@ -22,7 +22,7 @@ func TestRolledBackApplicationLosesNoRetry(t *testing.T) {
 			h.Recipient = "wrong@example.com" // as it had been claimed before it was corrected
 			f.settle(scheduler.Batch{HandOffs: []scheduler.HandOff{h}})
 		},
-		"lease lost": func(f *fixture, task scheduler.Task) {
+		"lease lost": func(f *fixture, _ scheduler.Task) {
 			f.exec(`UPDATE nudged.reminders SET lease_until = now() - interval '1 second'`)
 			f.pass("b")
 		},
