@@ -82,8 +82,8 @@ func (m *Mailer) build(task scheduler.Task, to, id string, body content) *gomail
 		msg.SetGenHeader(gomail.Header(m.cfg.IdempotencyHeader), id)
 	}
 	msg.Subject(body.subject)
-	msg.SetBodyString(gomail.TypeTextPlain, body.text)
-	msg.AddAlternativeString(gomail.TypeTextHTML, body.html)
+	msg.SetBodyWriter(gomail.TypeTextPlain, bytes.NewReader(body.text).WriteTo)
+	msg.AddAlternativeWriter(gomail.TypeTextHTML, bytes.NewReader(body.html).WriteTo)
 	return msg
 }
 

@@ -170,7 +170,10 @@ func widening(locale string) []string {
 }
 
 // content is a rendered mail.
-type content struct{ subject, text, html string }
+type content struct {
+	subject    string
+	text, html []byte
+}
 
 // usualSize is what the text of a mail usually stays below, in bytes. The HTML is about four times
 // as long, and the whole mail six times.
@@ -190,7 +193,7 @@ func (l *localised) render(data TemplateData) (content, error) {
 	if err := l.html.Execute(&html, data); err != nil {
 		return content{}, err
 	}
-	c := content{headerText(subject.String()), text.String(), html.String()}
+	c := content{headerText(subject.String()), text.Bytes(), html.Bytes()}
 	if c.subject == "" {
 		return content{}, fmt.Errorf("template: %s:1: the subject is empty", l.subject.Name())
 	}

@@ -31,7 +31,7 @@ var arrows = map[string][]string{
 	"internal/pgtest":     {"internal/pgserver", "migrations"},
 	"internal/postgres":   {"cadence", "migrations", "scheduler"},
 	"internal/smtptest":   {},
-	"internal/web":        {},
+	"internal/web":        {"cadence", "scheduler"},
 }
 
 // testArrows say what the tests of the packages with a side may import besides: of the core and
