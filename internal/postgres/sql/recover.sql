@@ -15,7 +15,7 @@ WITH lost AS (
         reason      = CASE lost.state WHEN 'claimed' THEN 'lease_lost' ELSE 'worker_lost' END,
         attempt     = CASE lost.state WHEN 'claimed' THEN m.attempt - 1 ELSE m.attempt END,
         retry_at    = CASE lost.state WHEN 'claimed' THEN now() END,
-        retry_since = CASE lost.state WHEN 'claimed' THEN now() ELSE m.retry_since END,
+        retry_since = CASE WHEN lost.state = 'claimed' AND m.unknown_since IS NULL THEN now() ELSE m.retry_since END,
         finished_at = CASE lost.state WHEN 'claimed' THEN NULL ELSE now() END,
         unknown_since = CASE lost.state WHEN 'claimed' THEN m.unknown_since
                                         ELSE coalesce(m.unknown_since, m.handed_off_at) END,

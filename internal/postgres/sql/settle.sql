@@ -11,7 +11,7 @@ SET state       = CASE WHEN o.state = 'failed' AND m.unknown_since IS NOT NULL
     smtp_code   = o.smtp_code,
     smtp_reply  = o.smtp_reply,
     attempt     = m.attempt - CASE WHEN o.keep_attempt THEN 1 ELSE 0 END,
-    retry_since = CASE WHEN o.keep_attempt THEN now() ELSE m.retry_since END,
+    retry_since = CASE WHEN o.keep_attempt AND m.unknown_since IS NULL THEN now() ELSE m.retry_since END,
     retry_at    = CASE o.state WHEN 'deferred' THEN now() + o.retry_in END,
     finished_at = CASE o.state WHEN 'deferred' THEN NULL ELSE now() END,
     handed_off_at = coalesce(m.handed_off_at, m.unknown_since),
