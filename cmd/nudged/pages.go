@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 	"unicode"
@@ -38,8 +39,8 @@ type pages struct {
 func newPages(d *daemon, g *globals, box *devbox.Box, registry prometheus.Gatherer, mail scheduler.Mailer, showAddresses bool) *web.Pages {
 	p := &pages{d, registry}
 	shell := command{program: "nudged"}
-	if g.flags.ConfigFile != "" {
-		shell.flags = append(shell.flags, "--config.file="+g.flags.ConfigFile)
+	if file, err := filepath.Abs(g.flags.ConfigFile); err == nil && g.flags.ConfigFile != "" {
+		shell.flags = append(shell.flags, "--config.file="+file)
 	}
 	shown := &web.Pages{
 		Overview: p.overview, Request: p.request, Compose: mail.Compose,
@@ -169,19 +170,21 @@ type command struct {
 
 // resolve writes the commands that settle an unknown outcome, to be pasted into a shell.
 func (c command) resolve(r scheduler.Reminder) (sent, notSent string) {
-	line := func(fate, why string) string {
-		words := append([]string{"resolve"}, c.flags...)
-		words = append(words, "--link="+r.LinkCreatedAt.UTC().Format(time.RFC3339Nano), fate, "--why="+why)
-		if strings.HasPrefix(r.RequestID, "-") {
-			words = append(words, "--")
-		}
-		words = append(words, r.RequestID, r.Slot)
+	quote := func(words ...string) string {
 		for i, word := range words {
 			words[i] = quoted(word)
 		}
-		return c.program + " " + strings.Join(words, " ")
+		return strings.Join(words, " ")
 	}
-	return line("--sent", "accepted, says the mail server's log"), line("--not-sent", "not in the mail server's log")
+	which := quote(append([]string{"--link=" + r.LinkCreatedAt.UTC().Format(time.RFC3339Nano)}, c.flags...)...)
+	line := func(fate, why string) string {
+		lines := []string{quote(r.RequestID, r.Slot) + " " + fate, quote("--why", why), which}
+		if strings.HasPrefix(r.RequestID, "-") { // it must not be taken for a flag
+			lines = []string{fate, quote("--why", why), which, "-- " + quote(r.RequestID, r.Slot)}
+		}
+		return c.program + " resolve " + strings.Join(lines, " \\\n  ")
+	}
+	return line("--sent", "the log of the mail server has it"), line("--not-sent", "the log of the mail server lacks it")
 }
 
 // quoted writes a word so that a shell (POSIX; bash, zsh and ksh where it cannot be printed) takes

@@ -163,7 +163,7 @@ func TestStatusListsWhatWaitsForAPerson(t *testing.T) {
 	for i := range 5 {
 		f.exec(`INSERT INTO nudged.reminders (request_id, link_created_at, slot, due_at, state, reason, attempt, claimed_by, handed_off_at,
 				finished_at, message_id, created_at)
-			VALUES ($1, now(), '7d', now(), 'unknown', 'worker_lost', 1, 'host/1', now(), now(), 'm@example.com', now() - $2::interval)`,
+			SELECT $1, t, '7d', t, 'unknown', 'worker_lost', 1, 'host/1', t, t, 'm@example.com', t - $2::interval FROM now() AS t`,
 			fmt.Sprint("u-", i), time.Duration(i)*time.Hour)
 	}
 	f.exec(`INSERT INTO nudged.requests (id, account_id, status, recipient_email, title, cadence, time_zone)

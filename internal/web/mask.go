@@ -14,7 +14,7 @@ import (
 const hiddenLink = "https://hidden.invalid/upload-link"
 
 // address finds what looks like an e-mail address in a text.
-var address = regexp.MustCompile(`(?:"[^"\n]*"|[^\s<>()\[\],;:@"']+)@[^\s<>()\[\],;:@"'/?]+`) //nolint:gochecknoglobals // compiled once and only read
+var address = regexp.MustCompile(`(?:"[^"\n]*"|[^\s<>()\[\],;:@"']+)@[^\s<>()\[\],;:@"'/?]+`)
 
 // masker hides the addresses and the link of one request. Templates get only what came through it.
 type masker struct {

@@ -3,6 +3,7 @@ package web
 import (
 	"bytes"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"io"
 	"mime"
@@ -28,8 +29,8 @@ type message struct {
 // field is one field of a header.
 type field struct{ Name, Value string }
 
-// subject is empty where there is none.
-func (m message) subject() string {
+// Subject is empty where there is none.
+func (m message) Subject() string {
 	for _, f := range m.Header {
 		if f.Name == "Subject" {
 			return f.Value
@@ -82,7 +83,7 @@ func (m *message) add(contentType string, body io.Reader, depth int) error {
 	if strings.HasPrefix(kind, "multipart/") && depth > 0 {
 		for parts := multipart.NewReader(body, parameters["boundary"]); ; {
 			part, err := parts.NextPart() // it decodes quoted-printable by itself
-			if err == io.EOF {            //nolint:errorlint // it is returned as such
+			if errors.Is(err, io.EOF) {
 				return nil
 			}
 			if err != nil {

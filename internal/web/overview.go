@@ -53,7 +53,7 @@ type outcome struct {
 
 	Tone          tone
 	Because       string // the reason in plain words
-	Evidence      string // what the server said
+	Evidence      string // what the server said, or what went wrong before it could
 	Due           *moment
 	HandedOff     *moment
 	Finished      *moment
