@@ -66,8 +66,6 @@ func TestPictures(t *testing.T) {
 	b.open(p.web+"/requests/tax-2026-0042", 1280)
 	b.shoot("request-1280", 1500)
 	b.dark(true)
-	b.open(p.web+"/requests/tax-2026-0042", 1280)
-	b.shoot("request-dark-1280", 3000)
 	b.open(p.web+"/requests/tax-2026-0042", 360)
 	b.shoot("request-dark-360", 1500)
 }
