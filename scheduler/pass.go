@@ -11,7 +11,7 @@ const passTimeout = 30 * time.Second
 // passes runs a pass at each tick, and at once when a batch was full or the queue has room
 // again, until ctx ends.
 func (s *Scheduler) passes(ctx context.Context) {
-	said := ""
+	var told fault
 	for {
 		select {
 		case <-ctx.Done():
@@ -23,11 +23,9 @@ func (s *Scheduler) passes(ctx context.Context) {
 			return
 		}
 		switch err := s.pass(ctx); {
-		case err != nil && err.Error() != said:
-			said = err.Error()
+		case err != nil && told.worthSaying(err, time.Now()):
 			s.log.Error("the pass failed; the same failure is not logged again", "err", err)
-		case err == nil && said != "":
-			said = ""
+		case err == nil && told.over():
 			s.log.Info("passes succeed again")
 		}
 	}

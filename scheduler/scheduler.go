@@ -68,7 +68,7 @@ type Scheduler struct {
 	handed   chan composed  // handed off, to be delivered
 	outcomes chan delivered // delivered, to be recorded
 
-	started   atomic.Int64 // unix nanoseconds
+	started   atomic.Int64 // unix nanoseconds of New: a daemon may wait for its database before Run
 	succeeded atomic.Int64 // unix nanoseconds of the last pass that ended well; 0: none yet
 	failing   atomic.Bool  // the last pass did not end well
 	stopping  atomic.Bool
@@ -119,6 +119,7 @@ func New(cfg Config) (*Scheduler, error) {
 	}
 	s.gate = newGate(cfg.Mailer.Probe, s.poke, Backoff{Initial: probeInitial, Max: probeMax}, m.relayUp, cfg.Logger)
 	s.policy.Store(cfg.Policy)
+	s.started.Store(time.Now().UnixNano())
 	return s, nil
 }
 
@@ -140,7 +141,6 @@ func (s *Scheduler) poke() {
 // nothing new, gives back what is not handed off without burning an attempt, lets the open
 // conversations end and records their outcomes. It returns an error only when it could not start.
 func (s *Scheduler) Run(ctx context.Context) error {
-	s.started.Store(time.Now().UnixNano())
 	ticker, err := startTicker(s.cfg, s.poke)
 	if err != nil {
 		return err
@@ -177,9 +177,6 @@ func (s *Scheduler) Run(ctx context.Context) error {
 // Healthy says what is wrong when passes have stopped advancing. It touches no database.
 func (s *Scheduler) Healthy() error {
 	last := time.Unix(0, max(s.started.Load(), s.succeeded.Load()))
-	if s.started.Load() == 0 {
-		return errors.New("not started")
-	}
 	if age := time.Since(last); age > s.cfg.StallAfter {
 		return fmt.Errorf("no pass has ended well for %s", age.Round(time.Second))
 	}

@@ -29,7 +29,7 @@ type settler struct {
 	signal   <-chan struct{} // nil once seen
 	failing  time.Time       // since when commits fail; zero: they succeed
 	closed   bool            // nothing more will be handed off
-	said     string
+	told     fault
 }
 
 // settleAll runs until every claim that this process won is either recorded or given back.
@@ -150,7 +150,8 @@ func (w *settler) commit(ctx context.Context) {
 		return
 	}
 	if !w.failing.IsZero() {
-		w.failing, w.said = time.Time{}, ""
+		w.failing = time.Time{}
+		w.told.over()
 		w.s.log.Info("outcomes are recorded again")
 	}
 	w.recorded()
@@ -160,8 +161,7 @@ func (w *settler) commit(ctx context.Context) {
 // failed keeps everything for the next try. The same failure is logged once. A stopping daemon
 // whose database does not come back gives up: what it does not record becomes unknown by the lease.
 func (w *settler) failed(err error) {
-	if err.Error() != w.said {
-		w.said = err.Error()
+	if w.told.worthSaying(err, time.Now()) {
 		w.s.log.Error("outcomes cannot be recorded now; they are kept", "err", err)
 	}
 	if w.failing.IsZero() {

@@ -71,8 +71,8 @@ func TestDatabaseAwayInTheMiddle(t *testing.T) {
 		t.Errorf("the server accepted %d messages, %d different ones; want %d", len(s.smtp.Accepted()), n, due)
 	}
 	p.ready().stop()
-	if n := strings.Count(p.log.String(), "the pass failed"); n > 3 {
-		t.Errorf("the same failure was logged %d times", n)
+	if n := strings.Count(p.log.String(), "the pass failed"); n > 1 {
+		t.Errorf("one outage was logged %d times", n)
 	}
 }
 

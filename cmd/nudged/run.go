@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/robfig/cron/v3"
 
 	"nudged/cadence"
 	"nudged/internal/config"
@@ -108,7 +109,7 @@ func newDaemon(c *runCommand, g *globals, box *devbox.Box, load func() (*config.
 	d.closers = append(d.closers, func() { mail.Close() })
 	if d.loop, err = scheduler.New(scheduler.Config{
 		Store: d.store, Mailer: mail, Policy: policyOf(cfg), Worker: workerName(),
-		Every: cfg.Poll.Every, Cron: cfg.Poll.Cron, StallAfter: stallAfter(cfg.Poll.Every),
+		Every: cfg.Poll.Every, Cron: cfg.Poll.Cron, StallAfter: stallAfter(cfg.Poll),
 		Batch: cfg.Poll.Batch, Lease: cfg.Poll.Lease, Workers: cfg.SMTP.Connections, Rate: cfg.SMTP.Rate,
 		Registerer: registry, Logger: d.log,
 	}); err != nil {
@@ -129,10 +130,24 @@ func newDaemon(c *runCommand, g *globals, box *devbox.Box, load func() (*config.
 	return d, err
 }
 
-// stallAfter is how long passes may fail before the process is called unhealthy.
-func stallAfter(every time.Duration) time.Duration {
-	const least = 5 * time.Minute
-	return max(least, 10*every)
+// stallAfter is how long passes may fail before the process is called unhealthy: five minutes, or
+// ten passes, or a little more than the longest rest that a cron expression takes.
+func stallAfter(poll config.Poll) time.Duration {
+	const least, firings = 5 * time.Minute, 200
+	if poll.Cron == "" {
+		return max(least, 10*poll.Every)
+	}
+	schedule, err := cron.ParseStandard(poll.Cron)
+	if err != nil {
+		return least // the scheduler refuses it
+	}
+	var longest time.Duration
+	at := schedule.Next(time.Now().UTC())
+	for range firings {
+		next := schedule.Next(at)
+		longest, at = max(longest, next.Sub(at)), next
+	}
+	return least + longest
 }
 
 // workerName tells people which replica claimed a row.
