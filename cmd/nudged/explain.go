@@ -161,18 +161,14 @@ func inZone(t time.Time, like string) string {
 	return t.In(other.Location()).Format(time.RFC3339)
 }
 
-// evidence is the reason in plain words and what the server said.
+// evidence is the reason in plain words, and what the server said or else what went wrong here.
 func (s explainedSlot) evidence() string {
-	words := s.Because
-	if s.SMTPCode != 0 || s.SMTPReply != "" {
-		if words != "" {
-			words += "; "
-		}
-		reply := s.SMTPReply
-		if s.SMTPCode != 0 {
-			reply = fmt.Sprintf("%d %s", s.SMTPCode, s.SMTPReply)
-		}
-		words += "the server said: " + reply
+	detail := s.SMTPReply
+	if s.SMTPCode != 0 {
+		detail = fmt.Sprintf("the server said: %d %s", s.SMTPCode, s.SMTPReply)
 	}
-	return words
+	if s.Because == "" || detail == "" {
+		return s.Because + detail
+	}
+	return s.Because + "; " + detail
 }

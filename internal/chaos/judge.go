@@ -220,7 +220,7 @@ func (j *judgement) limits() {
 		if r.state != "sent" && r.state != "unknown" {
 			continue
 		}
-		if before, any := last[r.request]; any && r.handedOff.Sub(before.handedOff) < minGap {
+		if before, mailed := last[r.request]; mailed && r.handedOff.Sub(before.handedOff) < minGap {
 			j.about(kindLimits, r.slotKey, "%s was handed off %s after %s", r.slotKey, r.handedOff.Sub(before.handedOff), before.slotKey)
 		}
 		last[r.request] = r
@@ -237,9 +237,9 @@ func (j *judgement) ends() {
 		switch {
 		case !p.killed.IsZero():
 		case p.terminated.IsZero() || p.ended.Before(p.terminated):
-			j.add(kindProcess, "replica %s ended at %s with status %d: see %s", p.worker, stamp(p.ended), p.status, p.log)
+			j.add(kindProcess, "replica %s ended at %s with status %d, last words:\n%s", p.worker, stamp(p.ended), p.status, p.lastWords)
 		case p.status != 0:
-			j.add(kindProcess, "replica %s ended on SIGTERM at %s with status %d: see %s", p.worker, stamp(p.ended), p.status, p.log)
+			j.add(kindProcess, "replica %s ended on SIGTERM at %s with status %d, last words:\n%s", p.worker, stamp(p.ended), p.status, p.lastWords)
 		}
 	}
 }

@@ -8,6 +8,9 @@ import (
 	"os"
 )
 
+// lastWords is how much of a log is kept for the report, in bytes.
+const lastWords = 2000
+
 // readLogs looks through every replica's log for what must not be there.
 func readLogs(processes []*process) ([]Violation, error) {
 	var found []Violation
@@ -16,6 +19,7 @@ func readLogs(processes []*process) ([]Violation, error) {
 		if err != nil {
 			return nil, fmt.Errorf("read a log: %w", err)
 		}
+		p.lastWords = string(text[max(0, len(text)-lastWords):])
 		found = append(found, searchLog(p.log, text)...)
 	}
 	return found, nil

@@ -49,6 +49,8 @@ type process struct {
 	done   chan struct{} // closed when it has ended; then:
 	ended  time.Time
 	status int // -1: by a signal
+
+	lastWords string // the end of its log; written when the run is over
 }
 
 func newReplicas(cfg Config, smtpPort int, tally *tally) (*replicas, error) {
@@ -74,8 +76,8 @@ func (r *replicas) start(number int) error {
 	if err != nil {
 		return fmt.Errorf("create a log: %w", err)
 	}
-	defer log.Close() // the child has its own
-	cmd := exec.Command(r.binary, "run", "--web.listen-address=127.0.0.1:0", "--log.level=debug")
+	defer log.Close()                                                                             // the child has its own
+	cmd := exec.Command(r.binary, "run", "--web.listen-address=127.0.0.1:0", "--log.level=debug") //nolint:noctx // it ends by our signals
 	cmd.Env = append(os.Environ(), "NUDGED_CONFIG_FILE="+r.configs[number], "NUDGED_DATABASE_URL="+r.database)
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
