@@ -111,14 +111,22 @@ func (d *database) insert(ctx context.Context, n int, age string) error {
 	return err
 }
 
+// planned does what passes did the days before: each schedule wakes when its first slot is due.
+func (d *database) planned(ctx context.Context) error {
+	_, err := d.pool.Exec(ctx, `UPDATE nudged.schedules s SET wake_at = l.created_at + interval '3 days'
+		FROM nudged.links l WHERE l.request_id = s.request_id`)
+	return err
+}
+
 func (d *database) documents(ctx context.Context, n int) error {
 	_, err := d.pool.Exec(ctx, `INSERT INTO nudged.documents (request_id, position, title)
 		SELECT 'r-' || i, p, 'Document ' || p FROM generate_series(1, $1::int) i, generate_series(1, 3) p`, n)
 	return err
 }
 
+// analyze settles the tables that were filled. The ledger is empty, and nobody vacuums an empty table.
 func (d *database) analyze(ctx context.Context) error {
-	_, err := d.pool.Exec(ctx, "VACUUM ANALYZE")
+	_, err := d.pool.Exec(ctx, "VACUUM ANALYZE nudged.requests, nudged.links, nudged.documents, nudged.schedules")
 	return err
 }
 

@@ -50,7 +50,7 @@ func ledgerRound(ctx context.Context, l *lab, workers int) (float64, error) {
 		return 0, err
 	}
 	defer d.drop()
-	if err := errors.Join(d.insert(ctx, l.size.Due, "3 days"), d.analyze(ctx)); err != nil {
+	if err := errors.Join(d.insert(ctx, l.size.Due, "3 days"), d.planned(ctx), d.analyze(ctx)); err != nil {
 		return 0, err
 	}
 	return drive(ctx, d, nothing{}, l.size.Due, workers)
@@ -114,7 +114,7 @@ func riverRound(ctx context.Context, l *lab) (float64, error) {
 	if _, err := client.InsertManyFast(ctx, jobs); err != nil {
 		return 0, err
 	}
-	if err := d.analyze(ctx); err != nil {
+	if _, err := d.pool.Exec(ctx, "VACUUM ANALYZE"); err != nil {
 		return 0, err
 	}
 	begun := time.Now()

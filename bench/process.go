@@ -50,7 +50,7 @@ func (l *lab) process(ctx context.Context, n int) (figures, error) {
 	}
 	defer d.drop()
 	if n > 0 {
-		if err := errors.Join(d.insert(ctx, n, "3 days"), d.documents(ctx, n)); err != nil {
+		if err := errors.Join(d.insert(ctx, n, "3 days"), d.documents(ctx, n), d.planned(ctx)); err != nil {
 			return f, err
 		}
 	}

@@ -181,7 +181,7 @@ func endToEnd(ctx context.Context, l *lab, port, n, connections int) (float64, e
 		return 0, err
 	}
 	defer d.drop()
-	if err := errors.Join(d.insert(ctx, n, "3 days"), d.documents(ctx, n), d.analyze(ctx)); err != nil {
+	if err := errors.Join(d.insert(ctx, n, "3 days"), d.documents(ctx, n), d.planned(ctx), d.analyze(ctx)); err != nil {
 		return 0, err
 	}
 	m, err := newMailer(port)

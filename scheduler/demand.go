@@ -6,13 +6,14 @@ import (
 )
 
 // demand decides how many reminders to claim ahead of the hand-off. A claim that waits costs
-// nothing but its lease, so the limit doubles while the queue runs dry between passes and
+// nothing but its lease, so the limit doubles while the queue nearly runs dry between passes and
 // halves when tasks wait long.
 type demand struct {
 	mu       sync.Mutex
 	limit    int
 	min, max int
 	queued   int           // claimed and not yet handed off
+	asked    int           // what the last pass could claim
 	patience time.Duration // a longer wait in the queue means that the limit is too high
 	room     chan struct{} // told when half of a full queue has drained
 	full     bool          // the last pass could have claimed more
@@ -27,14 +28,15 @@ func newDemand(low, high int, patience time.Duration) *demand {
 func (d *demand) free() int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return max(0, d.limit-d.queued)
+	d.asked = max(0, d.limit-d.queued)
+	return d.asked
 }
 
 // claimed notes what a pass brought and whether there was more to have.
 func (d *demand) claimed(n int, full bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if full && d.queued == 0 && n == d.limit {
+	if full && n == d.asked && d.queued <= d.limit/4 {
 		d.limit = min(2*d.limit, d.max)
 	}
 	d.queued += n

@@ -3,6 +3,7 @@ package scheduler
 import (
 	"context"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"time"
 )
@@ -70,6 +71,7 @@ func (w *settler) gather() bool {
 			w.signal = nil
 		}
 	}
+	before := 0
 	for {
 		select {
 		case c, ok := <-w.readyIfRoom():
@@ -79,7 +81,11 @@ func (w *settler) gather() bool {
 		case <-w.signal:
 			w.signal = nil
 		default:
-			return true
+			if len(w.waiting)+len(w.gathered) == before {
+				return true
+			}
+			before = len(w.waiting) + len(w.gathered)
+			runtime.Gosched() // who has something for this commit gets the chance to say so
 		}
 	}
 }
@@ -169,6 +175,7 @@ func (w *settler) failed(err error) {
 	}
 	if w.signal == nil && time.Since(w.failing) > settleForAtMost {
 		w.s.log.Error("outcomes are not recorded: they will be unknown", "count", len(w.gathered), "err", err)
+		w.s.flights.lose(len(w.gathered))
 		w.recorded()
 		return
 	}
