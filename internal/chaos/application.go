@@ -4,7 +4,6 @@ package chaos
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"sync"
@@ -151,26 +150,6 @@ func timestamp(t time.Time) pgtype.Timestamptz {
 	default:
 		return pgtype.Timestamptz{Time: t, Valid: true}
 	}
-}
-
-// hesitate begins a change, waits and takes it back.
-func (c *client) hesitate(ctx context.Context, s *subject) error {
-	c.app.tally.add("application: hesitate")
-	takenBack := errors.New("taken back")
-	hold := between(c.draw, 50*time.Millisecond, 800*time.Millisecond)
-	err := pgx.BeginFunc(ctx, c.app.pool, func(tx pgx.Tx) error {
-		to := s.now()
-		to.status, to.revoked = "completed", true
-		if err := write(ctx, tx, s, to); err != nil {
-			return err
-		}
-		pause(ctx, hold)
-		return takenBack
-	})
-	if err == nil {
-		return fmt.Errorf("application: a change of %s was not taken back", s.id)
-	}
-	return nil // whatever ended it, it did not happen
 }
 
 // suppress writes down that an address must not be mailed.

@@ -37,7 +37,6 @@ func (c *client) choices() []choice {
 		{do: "extend", weight: 3},
 		{do: "readdress", weight: 8},
 		{do: "suppress", weight: 2},
-		{do: "hesitate", weight: 8},
 	}
 }
 
@@ -52,8 +51,6 @@ func (c *client) step(ctx context.Context) error {
 	switch do {
 	case "suppress":
 		return c.suppress(ctx, to.address)
-	case "hesitate":
-		return c.hesitate(ctx, s)
 	case "complete":
 		to.status = "completed"
 	case "reopen":
@@ -101,8 +98,8 @@ func (c *client) create(ctx context.Context) error {
 		id: fmt.Sprintf("%s-%d", c.name, len(c.subjects)), cadence: "default",
 		urls: map[string]time.Time{},
 	}
-	if c.draw.IntN(3) == 0 {
-		s.cadence = "once"
+	if c.draw.IntN(2) == 0 {
+		s.cadence = "once" // behind its last slot no other one wakes it
 	}
 	to := state{status: "pending"}
 	s.newAddress(&to)
@@ -115,17 +112,18 @@ func (c *client) create(ctx context.Context) error {
 	return nil
 }
 
-// choose takes, as often as not, a request of which a slot is on its way at this moment: that is
-// when a change matters most.
+// choose takes, twice in three times, a request of which a slot is on its way at this moment: that
+// is when a change matters most.
 func (c *client) choose(ctx context.Context) *subject {
-	if c.draw.IntN(3) > 0 {
-		var id string
-		err := c.app.pool.QueryRow(ctx, `SELECT request_id FROM nudged.reminders
-			WHERE lease_until IS NOT NULL AND request_id LIKE $1
-			ORDER BY state, random() LIMIT 1`, c.name+"-%").Scan(&id)
-		if s, mine := c.byID[id]; err == nil && mine {
-			return s
-		}
+	if c.draw.IntN(3) == 0 {
+		return c.recent()
+	}
+	var id string
+	err := c.app.pool.QueryRow(ctx, `SELECT request_id FROM nudged.reminders
+		WHERE lease_until IS NOT NULL AND request_id LIKE $1
+		ORDER BY state, random() LIMIT 1`, c.name+"-%").Scan(&id)
+	if s, mine := c.byID[id]; err == nil && mine {
+		return s
 	}
 	return c.recent()
 }

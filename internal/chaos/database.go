@@ -82,6 +82,7 @@ func connect(ctx context.Context, url string) (*pgxpool.Pool, error) {
 	config.ConnConfig.RuntimeParams["default_transaction_read_only"] = "off"
 	config.ConnConfig.RuntimeParams["application_name"] = "application"
 	config.ConnConfig.RuntimeParams["timezone"] = "UTC"
+	config.MaxConns = clients + hesitants + 4
 	pool, err := pgxpool.NewWithConfig(ctx, config)
 	if err != nil {
 		return nil, fmt.Errorf("connect: %w", err)

@@ -86,6 +86,9 @@ func (r *run) storm(ctx context.Context) error {
 	for _, c := range r.app.clients {
 		all.Go(func() error { return c.act(stormy) })
 	}
+	for user := range hesitants {
+		all.Go(func() error { return r.app.hesitate(stormy, user) })
+	}
 	all.Go(func() error { return r.noteSuppressed(stormy) })
 	all.Go(func() error { r.watchStalls(stormy); return nil })
 	if err := all.Wait(); err != nil {
