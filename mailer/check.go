@@ -14,7 +14,7 @@ func (m *Mailer) CheckTemplates() error {
 	problems := slices.Clone(m.problems)
 	for _, l := range m.languages.sets {
 		for _, task := range samples() {
-			if _, err := l.render(m.templateData(task, l)); err != nil {
+			if _, err := l.render(m.templateData(task, l), &buffers{}); err != nil {
 				problems = append(problems, problemOf(err))
 			}
 		}

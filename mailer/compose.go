@@ -18,6 +18,9 @@ import (
 // fits in a line of 998 bytes (RFC 5322 section 2.1.1).
 const maxHeaderText = 500
 
+// usualHeader is what header and boundaries of a mail usually stay below, in bytes.
+const usualHeader = 1500
+
 // Compose implements scheduler.Mailer. The bytes depend on the task and the configuration alone.
 func (m *Mailer) Compose(task scheduler.Task) (msg scheduler.Message, err error) {
 	defer func() {
@@ -33,13 +36,15 @@ func (m *Mailer) Compose(task scheduler.Task) (msg scheduler.Message, err error)
 		return scheduler.Message{}, composeError(scheduler.ReasonTemplateError, err)
 	}
 	language := m.languages.of(task.Request.Locale)
-	body, err := language.render(m.templateData(task, language))
+	scratch, _ := m.scratch.Get().(*buffers)
+	defer m.scratch.Put(scratch)
+	body, err := language.render(m.templateData(task, language), scratch)
 	if err != nil {
 		return scheduler.Message{}, composeError(scheduler.ReasonTemplateError, err)
 	}
 	id := identity(task.Request.ID, task.Link.CreatedAt, task.Slot.Name)
-	var data bytes.Buffer
-	data.Grow(6 * usualSize)
+	var data bounded
+	data.Grow(usualHeader + (len(body.text)+len(body.html))*9/8) // quoted-printable grows by the ends of long lines
 	if _, err := m.build(task, to, id, body).WriteTo(&data); err != nil {
 		return scheduler.Message{}, composeError(scheduler.ReasonTemplateError, err)
 	}
@@ -58,7 +63,7 @@ func (m *Mailer) build(task scheduler.Task, to, id string, body content) *gomail
 	msg := gomail.NewMsg(gomail.WithNoDefaultUserAgent(), gomail.WithBoundary(id))
 	msg.SetAddrHeaderFromMailAddress(gomail.HeaderFrom, &m.cfg.From)
 	msg.SetAddrHeaderFromMailAddress(gomail.HeaderTo, &mail.Address{Name: headerText(task.Request.RecipientName), Address: to})
-	if address, ok := replyTo(task); ok {
+	if address, ok := replyTo(task.Request); ok {
 		msg.SetAddrHeaderFromMailAddress(gomail.HeaderReplyTo, &address)
 	}
 	msg.SetMessageIDWithValue(m.messageID(id))
@@ -90,12 +95,12 @@ func (m *Mailer) build(task scheduler.Task, to, id string, body content) *gomail
 func (m *Mailer) messageID(id string) string { return id + "@" + m.cfg.MessageIDDomain }
 
 // replyTo is where an answer goes: to the professional, if the request has a usable address.
-func replyTo(task scheduler.Task) (mail.Address, bool) {
-	address, err := parseAddress(task.Request.ReplyTo)
+func replyTo(request scheduler.Request) (mail.Address, bool) {
+	address, err := parseAddress(request.ReplyTo)
 	if err != nil || !ascii(address.Address) {
 		return mail.Address{}, false
 	}
-	address.Name = headerText(cmp.Or(address.Name, task.Request.SenderName))
+	address.Name = headerText(cmp.Or(address.Name, request.SenderName))
 	return address, true
 }
 

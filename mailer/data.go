@@ -66,7 +66,7 @@ func (m *Mailer) templateData(task scheduler.Task, l *localised) TemplateData {
 		IsLast:        task.Last,
 		Thread:        !m.cfg.NoThread,
 	}
-	_, data.CanReply = replyTo(task)
+	_, data.CanReply = replyTo(task.Request)
 	if deadline := task.Request.Deadline; !deadline.IsZero() {
 		data.Deadline = midnight(deadline)
 		data.DaysLeft = deadline.DaysSince(today(task))
@@ -116,6 +116,9 @@ func midnight(d cadence.Date) time.Time {
 // lines makes a text of several lines fit for a mail: valid UTF-8, \n between lines, no other
 // control characters, no blank lines around it.
 func lines(text string) string {
+	if text == "" {
+		return ""
+	}
 	text = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\u2028", "\n", "\u2029", "\n").Replace(strings.ToValidUTF8(text, "\uFFFD"))
 	text = strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) && r != '\n' && r != '\t' {

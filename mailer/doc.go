@@ -28,6 +28,7 @@
 //  11. A mail is in one language as a whole. A template that cannot be used stops no mail of another
 //     language, and one that fails when it runs no other mail.
 //  12. Values are escaped in HTML, and never in the subject or the text.
+//  13. A mail is 1 MiB at most. One that would be larger is not written: template_error.
 //
 // # What the answers mean
 //

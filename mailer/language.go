@@ -1,6 +1,7 @@
 package mailer
 
 import (
+	"io/fs"
 	"slices"
 	"strings"
 
@@ -47,6 +48,20 @@ func (ls languages) find(locale string) (*localised, bool) {
 		return nil, false
 	}
 	return ls.sets[i], true
+}
+
+// Language returns the language that a mail for a locale is written in, as folders of templates are
+// named, such as fr or pt-br.
+func (m *Mailer) Language(locale string) string { return m.languages.of(locale).locale }
+
+// Languages returns what Language would be of a mailer with these templates, which may be nil, and
+// this default locale.
+func Languages(templates fs.FS, standard string) (func(locale string) string, error) {
+	found, _, err := loadTemplates(templates, standard)
+	if err != nil {
+		return nil, err
+	}
+	return func(locale string) string { return found.of(locale).locale }, nil
 }
 
 // direction is which way the language is written.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	gomail "github.com/wneessen/go-mail"
@@ -21,6 +22,7 @@ type Mailer struct {
 	client    *gomail.Client
 	replies   *replyCounter
 	pool      pool
+	scratch   sync.Pool // of *buffers
 }
 
 var _ scheduler.Mailer = (*Mailer)(nil)
@@ -53,7 +55,8 @@ func New(cfg Config) (*Mailer, error) {
 	}
 	return &Mailer{
 		cfg: cfg, sender: sender, languages: languages, problems: problems, client: client, replies: replies,
-		pool: pool{idleTimeout: cfg.IdleTimeout, maxAge: cfg.MaxAge, maxMessages: cfg.MaxMessages},
+		pool:    pool{idleTimeout: cfg.IdleTimeout, maxAge: cfg.MaxAge, maxMessages: cfg.MaxMessages},
+		scratch: sync.Pool{New: func() any { return new(buffers) }},
 	}, nil
 }
 

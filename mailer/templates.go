@@ -1,7 +1,6 @@
 package mailer
 
 import (
-	"bytes"
 	"embed"
 	"errors"
 	"fmt"
@@ -169,31 +168,30 @@ func widening(locale string) []string {
 	return append(list, locale)
 }
 
-// content is a rendered mail.
+// content is a rendered mail. The parts lie in the buffers that it was rendered into.
 type content struct {
 	subject    string
 	text, html []byte
 }
 
-// usualSize is what the text of a mail usually stays below, in bytes. The HTML is about four times
-// as long, and the whole mail six times.
-const usualSize = 2 << 10
+// buffers are what one mail at a time is rendered into.
+type buffers struct{ subject, text, html bounded }
 
 // render executes the three templates. It returns an error, never half a mail.
-func (l *localised) render(data TemplateData) (content, error) {
-	var subject, text, html bytes.Buffer
-	text.Grow(usualSize)
-	html.Grow(4 * usualSize)
-	if err := l.subject.Execute(&subject, data); err != nil {
+func (l *localised) render(data TemplateData, into *buffers) (content, error) {
+	into.subject.Reset()
+	into.text.Reset()
+	into.html.Reset()
+	if err := l.subject.Execute(&into.subject, data); err != nil {
 		return content{}, err
 	}
-	if err := l.text.Execute(&text, data); err != nil {
+	if err := l.text.Execute(&into.text, data); err != nil {
 		return content{}, err
 	}
-	if err := l.html.Execute(&html, data); err != nil {
+	if err := l.html.Execute(&into.html, data); err != nil {
 		return content{}, err
 	}
-	c := content{headerText(subject.String()), text.Bytes(), html.Bytes()}
+	c := content{headerText(into.subject.String()), into.text.Bytes(), into.html.Bytes()}
 	if c.subject == "" {
 		return content{}, fmt.Errorf("template: %s:1: the subject is empty", l.subject.Name())
 	}
