@@ -147,7 +147,7 @@ func policy() (*scheduler.Policy, error) {
 	return &scheduler.Policy{
 		Cadences: map[string]*cadence.Cadence{"default": c}, DefaultCadence: "default", DefaultZone: time.UTC,
 		Limits: scheduler.Limits{
-			MaxLateness: 48 * time.Hour, MinGap: time.Hour, RetryFor: 24 * time.Hour,
+			MaxLateness: 48 * time.Hour, RetryFor: 24 * time.Hour,
 			Backoff: scheduler.Backoff{Initial: time.Minute, Max: time.Hour}, Retention: 400 * 24 * time.Hour,
 		},
 	}, nil

@@ -29,12 +29,13 @@ type size struct {
 	Due      int // reminders of a throughput run
 	Whole    int // reminders of the whole-process run
 	Messages int // messages of an SMTP run
+	Soak     int // claims of a soak
 }
 
 func sizes() map[string]size {
 	return map[string]size{
-		"full": {Rounds: 5, Few: 1000, Many: 1_000_000, Due: 20_000, Whole: 100_000, Messages: 10_000},
-		"tiny": {Rounds: 1, Few: 100, Many: 1000, Due: 200, Whole: 500, Messages: 200},
+		"full": {Rounds: 5, Few: 1000, Many: 1_000_000, Due: 20_000, Whole: 100_000, Messages: 10_000, Soak: 2_000_000},
+		"tiny": {Rounds: 1, Few: 100, Many: 1000, Due: 200, Whole: 500, Messages: 200, Soak: 40_000},
 	}
 }
 
@@ -73,18 +74,20 @@ func spread(values []float64) string {
 
 // comparison is one thing that is measured.
 type comparison struct {
-	name string
-	run  func(context.Context, *lab) ([]result, error)
+	name   string
+	run    func(context.Context, *lab) ([]result, error)
+	byName bool // only where -only names it
 }
 
 func comparisons() []comparison {
 	return []comparison{
-		{"smtp", compareSMTP},
-		{"ledger", compareLedger},
-		{"endtoend", compareEndToEnd},
-		{"idle", compareIdle},
-		{"import", compareImport},
-		{"process", measureProcess},
+		{"smtp", compareSMTP, false},
+		{"ledger", compareLedger, false},
+		{"endtoend", compareEndToEnd, false},
+		{"idle", compareIdle, false},
+		{"import", compareImport, false},
+		{"process", measureProcess, false},
+		{"soak", soak, true},
 	}
 }
 
@@ -102,7 +105,7 @@ func main() {
 func run() error {
 	sizeName := flag.String("size", "full", "full or tiny")
 	rounds := flag.Int("rounds", 0, "rounds of each comparison; 0: as the size says")
-	only := flag.String("only", "", "comma list of comparisons; empty: all")
+	only := flag.String("only", "", "comma list of comparisons: smtp, ledger, endtoend, idle, import, process, soak; empty: all but soak")
 	jsonFile := flag.String("json", "", "where to write the results as JSON")
 	flag.Parse()
 	s, ok := sizes()[*sizeName]
@@ -121,7 +124,7 @@ func run() error {
 	defer l.close()
 	var results []result
 	for _, c := range comparisons() {
-		if *only != "" && !slices.Contains(strings.Split(*only, ","), c.name) {
+		if *only == "" && c.byName || *only != "" && !slices.Contains(strings.Split(*only, ","), c.name) {
 			continue
 		}
 		fmt.Fprintf(os.Stderr, "%s …\n", c.name)

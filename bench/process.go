@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,33 +16,48 @@ import (
 	"time"
 )
 
-// measureProcess runs the real daemon: idle, and over a large number of reminders due at once.
+// measureProcess runs the real daemon: idle, over a large number of reminders due at once, and two
+// of them over the same number.
 func measureProcess(ctx context.Context, l *lab) ([]result, error) {
-	idle, err := l.process(ctx, 0)
-	if err != nil {
-		return nil, err
-	}
-	busy, err := l.process(ctx, l.size.Whole)
+	idle, err := l.process(ctx, 0, 1)
 	if err != nil {
 		return nil, err
 	}
 	n := float64(l.size.Whole)
+	pair := result{
+		Name: "two daemons / one, due reminders", Unit: "1/s", Target: "≥ 1.0",
+	}
+	var busy figures
+	lost := 0.0
+	for range min(3, l.size.Rounds) {
+		if busy, err = l.process(ctx, l.size.Whole, 1); err != nil {
+			return nil, err
+		}
+		two, err := l.process(ctx, l.size.Whole, 2)
+		if err != nil {
+			return nil, err
+		}
+		pair.Ours, pair.Base = append(pair.Ours, n/two.wall), append(pair.Base, n/busy.wall)
+		lost = max(lost, two.lost/n)
+	}
+	pair.Note = fmt.Sprintf("at most %.2f %% of claims lost", 100*lost)
 	return []result{
 		{Name: "daemon idle, resident memory", Unit: "MB", Ours: []float64{idle.peakMB}, Target: "≤ 32"},
 		{Name: fmt.Sprintf("daemon, %d due at once, peak memory", l.size.Whole), Unit: "MB", Ours: []float64{busy.peakMB}, Target: "≤ 48"},
 		{Name: "the same, wall clock", Unit: "s", Ours: []float64{busy.wall}, Note: fmt.Sprintf("%.0f/s", n/busy.wall)},
 		{Name: "the same, CPU of the daemon", Unit: "s", Ours: []float64{busy.cpu}, Note: fmt.Sprintf("%.0f µs a mail", busy.cpu/n*1e6)},
 		{Name: "the same, commits a mail", Unit: "", Ours: []float64{busy.commits / n}},
+		pair,
 	}, nil
 }
 
 type figures struct {
 	peakMB, wall, cpu, commits float64
+	lost                       float64 // claims that another daemon had
 }
 
-// process runs a daemon until n due reminders are sent, or for a few seconds where n is 0.
-func (l *lab) process(ctx context.Context, n int) (figures, error) {
-	var f figures
+// process runs so many daemons until n due reminders are sent, or for a few seconds where n is 0.
+func (l *lab) process(ctx context.Context, n, daemons int) (f figures, err error) {
 	binary, err := l.binary()
 	if err != nil {
 		return f, err
@@ -70,31 +88,87 @@ poll: {every: 1s}
 	if err != nil {
 		return f, err
 	}
-	cmd := exec.CommandContext(ctx, binary, "run", "--config.file="+config, "--database.url="+d.url,
-		"--web.listen-address=127.0.0.1:0", "--log.level=error")
-	cmd.Stderr = os.Stderr
 	begun := time.Now()
-	if err := cmd.Start(); err != nil {
-		return f, err
+	running := make([]*daemon, daemons)
+	for i := range running {
+		if running[i], err = startDaemon(ctx, binary, config, d.url); err != nil {
+			return f, err
+		}
+		defer running[i].kill()
 	}
 	if n == 0 {
 		time.Sleep(5 * time.Second) // it idles
 	} else if err := d.waitSent(ctx, n); err != nil {
-		_ = cmd.Process.Kill()
 		return f, err
 	}
 	f.wall = time.Since(begun).Seconds()
-	f.peakMB = peakMemory(cmd.Process.Pid)
-	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		return f, err
+	for _, p := range running {
+		if err := p.end(&f); err != nil {
+			return f, err
+		}
 	}
-	if err := cmd.Wait(); err != nil {
-		return f, err
-	}
-	f.cpu = (cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()).Seconds()
 	after, err := d.committed(ctx)
 	f.commits = after - before
 	return f, err
+}
+
+// daemon is one process of nudged.
+type daemon struct {
+	cmd     *exec.Cmd
+	address string // of its metrics
+}
+
+func startDaemon(ctx context.Context, binary, config, url string) (*daemon, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	p := &daemon{address: listener.Addr().String()}
+	if err := listener.Close(); err != nil {
+		return nil, err
+	}
+	p.cmd = exec.CommandContext(ctx, binary, "run", "--config.file="+config, "--database.url="+url,
+		"--web.listen-address="+p.address, "--log.level=error")
+	p.cmd.Stderr = os.Stderr
+	return p, p.cmd.Start()
+}
+
+func (p *daemon) kill() { _ = p.cmd.Process.Kill() }
+
+// end stops the daemon and adds what it took.
+func (p *daemon) end(f *figures) error {
+	lost, err := p.claimsLost()
+	if err != nil {
+		return err
+	}
+	f.lost += lost
+	f.peakMB = max(f.peakMB, peakMemory(p.cmd.Process.Pid))
+	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		return err
+	}
+	if err := p.cmd.Wait(); err != nil {
+		return err
+	}
+	f.cpu += (p.cmd.ProcessState.UserTime() + p.cmd.ProcessState.SystemTime()).Seconds()
+	return nil
+}
+
+func (p *daemon) claimsLost() (float64, error) {
+	answer, err := http.Get("http://" + p.address + "/metrics")
+	if err != nil {
+		return 0, err
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	if err != nil {
+		return 0, err
+	}
+	_, after, found := strings.Cut(string(text), `nudged_claims_total{result="lost"} `)
+	if !found {
+		return 0, errors.New("the daemon does not tell how many claims it lost")
+	}
+	value, _, _ := strings.Cut(after, "\n")
+	return strconv.ParseFloat(value, 64)
 }
 
 func (d *database) committed(ctx context.Context) (float64, error) {

@@ -2,24 +2,25 @@ package main
 
 import (
 	"context"
+	"embed"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/mail"
 	"sync"
 	"sync/atomic"
 	"time"
-
-	gomail "github.com/wneessen/go-mail"
 
 	"nudged/cadence"
 	"nudged/mailer"
 	"nudged/scheduler"
 )
 
-func newMailer(port int) (*mailer.Mailer, error) {
+func newMailer(port int, templates fs.FS) (*mailer.Mailer, error) {
 	return mailer.New(mailer.Config{
 		Host: "127.0.0.1", Port: port, TLS: mailer.TLSNone, MaxMessages: 1 << 30, MaxAge: time.Hour,
 		From: mail.Address{Name: "Example", Address: "reminders@example.com"}, MessageIDDomain: "example.com",
+		Templates: templates,
 	})
 }
 
@@ -60,9 +61,10 @@ func perSecond(n, goroutines int, work func(i int) error) (float64, error) {
 	return float64(n) / time.Since(begun).Seconds(), errors.Join(errs...)
 }
 
-// leg composes and delivers n messages over so many connections, with no ledger.
-func leg(ctx context.Context, port, n, connections int) (float64, error) {
-	m, err := newMailer(port)
+// leg composes and delivers n messages over so many connections, with no ledger; nil: the built-in
+// templates.
+func leg(ctx context.Context, port, n, connections int, templates fs.FS) (float64, error) {
+	m, err := newMailer(port, templates)
 	if err != nil {
 		return 0, err
 	}
@@ -72,71 +74,83 @@ func leg(ctx context.Context, port, n, connections int) (float64, error) {
 		if err != nil {
 			return err
 		}
-		if outcome := m.Deliver(ctx, message, time.Now().Add(time.Hour)); outcome.State != scheduler.StateSent {
-			return fmt.Errorf("delivery ended as %s: %s", outcome.State, outcome.SMTPReply)
-		}
-		return nil
+		return accepted(m.Deliver(ctx, message, time.Now().Add(time.Hour)))
 	})
 }
 
-// goMailLeg sends messages of the same content with go-mail's own Send on reused connections.
-func goMailLeg(ctx context.Context, port, n, connections int) (float64, error) {
-	m, err := newMailer(port)
+// conversations delivers one composed message n times.
+func conversations(ctx context.Context, port, n, connections int, templates fs.FS) (float64, error) {
+	m, err := newMailer(port, templates)
 	if err != nil {
 		return 0, err
 	}
 	defer m.Close()
-	sample, err := m.Compose(task(0))
+	message, err := m.Compose(task(0))
 	if err != nil {
 		return 0, err
 	}
-	body := string(sample.Data)
-	clients := make(chan *gomail.Client, connections)
-	for range connections {
-		client, err := gomail.NewClient("127.0.0.1", gomail.WithPort(port), gomail.WithTLSPolicy(gomail.NoTLS),
-			gomail.WithoutNoop(), gomail.WithHELO("bench"))
-		if err != nil {
-			return 0, err
-		}
-		if err := client.DialWithContext(ctx); err != nil {
-			return 0, err
-		}
-		defer client.Close()
-		clients <- client
-	}
-	return perSecond(n, connections, func(i int) error {
-		client := <-clients
-		defer func() { clients <- client }()
-		message := gomail.NewMsg()
-		if err := errors.Join(message.From("reminders@example.com"), message.To(fmt.Sprintf("r%d@example.net", i))); err != nil {
-			return err
-		}
-		message.Subject("Tax return")
-		message.SetBodyString(gomail.TypeTextPlain, body[:len(body)/3])
-		message.AddAlternativeString(gomail.TypeTextHTML, body[len(body)/3:])
-		return client.Send(message)
+	return perSecond(n, connections, func(int) error {
+		return accepted(m.Deliver(ctx, message, time.Now().Add(time.Hour)))
 	})
 }
 
-// compareSMTP measures the pipelined conversation against go-mail's Send.
+func accepted(outcome scheduler.Outcome) error {
+	if outcome.State != scheduler.StateSent {
+		return fmt.Errorf("delivery ended as %s: %s", outcome.State, outcome.SMTPReply)
+	}
+	return nil
+}
+
+// small are templates of a mail of about 2 kB, for both sides of the comparison with go-mail.
+//
+//go:embed templates
+var small embed.FS
+
+func smallTemplates() (fs.FS, error) { return fs.Sub(small, "templates") }
+
+// compareSMTP measures the pipelined conversation against go-mail's Send: with the work of composing
+// and without it, near and far.
 func compareSMTP(ctx context.Context, l *lab) ([]result, error) {
 	const connections = 8
-	r := result{
-		Name: "SMTP leg, pipelined / go-mail Send without NOOP", Unit: "1/s", Target: "≥ 1.7",
-		Note: "8 connections, composing included on both sides",
+	files, err := smallTemplates()
+	if err != nil {
+		return nil, err
 	}
-	for range l.size.Rounds {
-		base, err := goMailLeg(ctx, l.sink.port, l.size.Messages, connections)
-		if err != nil {
-			return nil, err
-		}
-		ours, err := leg(ctx, l.sink.port, l.size.Messages, connections)
-		if err != nil {
-			return nil, err
-		}
-		r.Ours, r.Base = append(r.Ours, ours), append(r.Base, base)
+	far, err := startProxy(l.sink.port, 5*time.Millisecond)
+	if err != nil {
+		return nil, err
 	}
-	return []result{r}, nil
+	defer far.listener.Close()
+	peer, err := newGoMail(files)
+	if err != nil {
+		return nil, err
+	}
+	var results []result
+	for _, c := range []struct {
+		name, target string
+		port, n      int
+		base         func(goMailConn, int) error
+		ours         func(context.Context, int, int, int, fs.FS) (float64, error)
+	}{
+		{"SMTP leg, 2 kB from templates: pipelined / go-mail Send", "≥ 1.7", l.sink.port, l.size.Messages, peer.composeAndSend, leg},
+		{"the same, composed beforehand", "", l.sink.port, l.size.Messages, peer.send, conversations},
+		{"the same, 5 ms round trip", "≥ 1.7", far.port(), l.size.Messages / 2, peer.composeAndSend, leg},
+	} {
+		r := result{Name: c.name, Unit: "1/s", Target: c.target, Note: "8 connections, without NOOP"}
+		for range l.size.Rounds {
+			base, err := peer.run(ctx, c.port, c.n, connections, c.base)
+			if err != nil {
+				return nil, err
+			}
+			ours, err := c.ours(ctx, c.port, c.n, connections, files)
+			if err != nil {
+				return nil, err
+			}
+			r.Ours, r.Base = append(r.Ours, ours), append(r.Base, base)
+		}
+		results = append(results, r)
+	}
+	return results, nil
 }
 
 // compareEndToEnd measures ledger and SMTP together against the SMTP leg alone.
@@ -160,7 +174,7 @@ func compareEndToEnd(ctx context.Context, l *lab) ([]result, error) {
 			Note: fmt.Sprintf("%d connections, window %d", c.connections, 2*c.connections),
 		}
 		for range l.size.Rounds {
-			base, err := leg(ctx, c.port, c.n, c.connections)
+			base, err := leg(ctx, c.port, c.n, c.connections, nil)
 			if err != nil {
 				return nil, err
 			}
@@ -184,7 +198,7 @@ func endToEnd(ctx context.Context, l *lab, port, n, connections int) (float64, e
 	if err := errors.Join(d.insert(ctx, n, "3 days"), d.documents(ctx, n), d.planned(ctx), d.analyze(ctx)); err != nil {
 		return 0, err
 	}
-	m, err := newMailer(port)
+	m, err := newMailer(port, nil)
 	if err != nil {
 		return 0, err
 	}

@@ -1,6 +1,7 @@
 package cadence
 
 import (
+	"errors"
 	"iter"
 	"time"
 )
@@ -27,6 +28,16 @@ type Origin struct {
 	Anchor   time.Time      // creation of the link; its fraction of a second is dropped
 	Zone     *time.Location // zone of the request; nil is UTC
 	Deadline Date           // zero: the request has none
+}
+
+// CheckAnchor returns an error where t cannot be the creation of a link: outside the years 1970 to 9998
+// of UTC it stands for "always", "never" or nothing. Cadences count from any anchor; whoever takes one
+// from people or tables asks here first.
+func CheckAnchor(t time.Time) error {
+	if year := t.UTC().Year(); year < 1970 || year > 9998 {
+		return errors.New("want a time of the years 1970 to 9998")
+	}
+	return nil
 }
 
 // Slot is one place in a cadence.

@@ -134,7 +134,7 @@ func TestUpdateTouchesWhatItChanges(t *testing.T) {
 		"requests": {"id", map[string]bool{
 			"account_id": irrelevant, "status": relevant, "recipient_email": relevant, "recipient_name": irrelevant,
 			"title": irrelevant, "message": irrelevant, "deadline": relevant, "cadence": relevant, "time_zone": relevant,
-			"locale": irrelevant, "sender_name": irrelevant, "reply_to": irrelevant, "paused_until": relevant,
+			"locale": relevant, "sender_name": irrelevant, "reply_to": relevant, "paused_until": relevant,
 			"pause_reason": irrelevant, "opted_out_at": relevant, "created_at": irrelevant, "updated_at": irrelevant,
 			"completed_at": irrelevant,
 		}},

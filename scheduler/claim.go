@@ -51,31 +51,43 @@ func (p *Policy) Preview(in Input, name string) (*Claim, error) {
 		return nil, errors.New("the request has no upload link")
 	}
 	series, problem := p.Series(*in.Request, *in.Link)
-	if problem == ProblemUnknownCadence {
-		return nil, fmt.Errorf("the configuration has no cadence %q", in.Request.Cadence)
+	if series.Cadence == nil {
+		return nil, errors.New(p.mistake(problem, *in.Request, *in.Link).Words())
 	}
 	if claim := p.Plan(in).Claim; claim != nil && (name == "" || name == claim.Slot.Name) {
 		return claim, nil
 	}
+	next, ok := p.NextSlot(in)
 	if name == "" {
-		next, ok := p.NextSlot(in)
 		if !ok {
 			return nil, errors.New("no slot of the request is to come")
 		}
 		name = next.Name
 	}
-	return series.seek(in, name)
+	return series.seek(in, name, next)
 }
 
 // maxSought bounds the slots that are looked through for a name.
 const maxSought = 100_000
 
-// seek finds a slot in the ledger, or else in the cadence. Its mail has the number that it has if
-// every slot to come before it is sent.
-func (s Series) seek(in Input, name string) (*Claim, error) {
-	mailsBefore := func(due time.Time) (n int) {
-		for _, r := range in.Reminders {
-			if r.LinkCreatedAt.Equal(in.Link.CreatedAt) && r.State.Mailed() && r.DueAt.Before(due) {
+// seek finds a slot in the ledger, or else in the cadence. Its mail has the number that it has if the
+// next slot and every one behind that is sent.
+func (s Series) seek(in Input, name string, next cadence.Slot) (*Claim, error) {
+	recorded := map[string]bool{}
+	var mails []time.Time // dues of those that went out, or are about to
+	for _, r := range in.Reminders {
+		if !r.LinkCreatedAt.Equal(in.Link.CreatedAt) {
+			continue
+		}
+		recorded[r.Slot] = true
+		if r.State.Mailed() || r.State.InFlight() || r.inDoubt() || r.Slot == next.Name {
+			mails = append(mails, r.DueAt)
+		}
+	}
+	number := func(due time.Time) int {
+		n := 1
+		for _, mail := range mails {
+			if mail.Before(due) {
 				n++
 			}
 		}
@@ -83,17 +95,16 @@ func (s Series) seek(in Input, name string) (*Claim, error) {
 	}
 	for _, r := range in.Reminders {
 		if r.Slot == name && r.LinkCreatedAt.Equal(in.Link.CreatedAt) {
-			slot := cadence.Slot{Name: r.Slot, Due: r.DueAt}
-			return s.claim(in, slot, mailsBefore(r.DueAt)+1, r.RetrySince), nil
+			return s.claim(in, cadence.Slot{Name: r.Slot, Due: r.DueAt}, number(r.DueAt), r.RetrySince), nil
 		}
 	}
-	sought, toCome := 0, 0
+	sought := 0
 	for slot := range s.Cadence.Slots(s.Origin, s.Origin.Anchor.Add(-time.Second)) {
 		if slot.Name == name {
-			return s.claim(in, slot, mailsBefore(slot.Due)+toCome+1, time.Time{}), nil
+			return s.claim(in, slot, number(slot.Due), time.Time{}), nil
 		}
-		if slot.Due.After(in.Now) {
-			toCome++
+		if (slot.Due.After(in.Now) || slot.Name == next.Name) && !recorded[slot.Name] {
+			mails = append(mails, slot.Due)
 		}
 		if sought++; sought == maxSought {
 			break

@@ -94,7 +94,7 @@ func TestPreview(t *testing.T) {
 	}{
 		{"2026-05-04T10:01Z", "", "3d", "2026-05-04T10:01Z", 1}, // due: the very claim
 		{"2026-05-04T10:01Z", "3d", "3d", "2026-05-04T10:01Z", 1},
-		{"2026-05-04T10:01Z", "14d", "14d", "", 2}, // if 7d goes out
+		{"2026-05-04T10:01Z", "14d", "14d", "", 3}, // if 3d and 7d go out
 		{"2026-05-02T10:00Z", "", "3d", "", 1},
 		{"2026-05-02T10:00Z", "21d", "21d", "", 4},
 	} {
@@ -129,6 +129,61 @@ func TestPreview(t *testing.T) {
 		row.change(&in)
 		if claim, err := p.Preview(in, row.slot); err == nil || !strings.Contains(err.Error(), row.want) {
 			t.Errorf("%s: got %+v, %v", name, claim, err)
+		}
+	}
+}
+
+// TestPreviewIsWhatGoesOut: the mail that is shown beforehand has the number and the tone of the one
+// that is claimed later, whatever the slot before it is going through.
+func TestPreviewIsWhatGoesOut(t *testing.T) {
+	capped := weekly()
+	capped.Max = new(3)
+	third := func(r Reminder) Reminder { // what became of 3d while the next ones were looked at
+		r.Slot, r.DueAt, r.Attempt, r.ClaimID, r.LinkCreatedAt = "3d", at("2026-05-04T10:00Z"), 1, ClaimID{1}, created
+		r.RetrySince, r.Recipient = r.DueAt, "ana@example.net"
+		return r
+	}
+	for name, row := range map[string]struct {
+		now  string
+		rows []Reminder
+	}{
+		"before all":  {"2026-05-02T10:00Z", nil},
+		"due":         {"2026-05-04T10:01Z", nil},
+		"claimed":     {"2026-05-04T10:01Z", []Reminder{third(Reminder{State: StateClaimed, LeaseUntil: at("2026-05-04T10:05Z")})}},
+		"sending":     {"2026-05-04T10:01Z", []Reminder{third(Reminder{State: StateSending, HandedOffAt: at("2026-05-04T10:01Z"), LeaseUntil: at("2026-05-04T10:05Z")})}},
+		"tried again": {"2026-05-04T10:01Z", []Reminder{third(Reminder{State: StateDeferred, Reason: ReasonGreylisted, RetryAt: at("2026-05-04T10:30Z")})}},
+		"unknown":     {"2026-05-04T10:01Z", []Reminder{third(Reminder{State: StateUnknown, Reason: ReasonReplyLost, HandedOffAt: at("2026-05-04T10:01Z")})}},
+		"too soon after a slot of an older cadence": {"2026-05-04T10:01Z", []Reminder{
+			{Slot: "71h", DueAt: at("2026-05-04T09:00Z"), State: StateSent, HandedOffAt: at("2026-05-04T09:30Z")},
+		}},
+	} {
+		p := newPolicy(t)
+		p.with(t, "default", capped)
+		shown := map[string]*Claim{}
+		for _, slot := range []string{"3d", "7d", "14d"} {
+			claim, err := p.Preview(asked(row.now, row.rows...), slot)
+			if err != nil {
+				t.Fatal(err)
+			}
+			shown[slot] = claim
+		}
+		if next, err := p.Preview(asked(row.now, row.rows...), ""); err != nil || next.Slot.Name != map[bool]string{true: "7d", false: "3d"}[name == "claimed" || name == "sending" || name == "unknown"] {
+			t.Errorf("%s: the next mail is %+v, %v", name, next, err)
+		}
+		rows := row.rows
+		for i := range rows {
+			rows[i].State, rows[i].Reason, rows[i].HandedOffAt = StateSent, "", rows[i].DueAt
+		}
+		for _, now := range []string{"2026-05-04T12:00Z", "2026-05-08T12:00Z", "2026-05-15T12:00Z"} {
+			claim := p.Plan(asked(now, rows...)).Claim
+			if claim == nil {
+				continue // 3d is out already
+			}
+			was := shown[claim.Slot.Name]
+			if was.Number != claim.Number || was.Last != claim.Last || was.Slot != claim.Slot {
+				t.Errorf("%s: shown was %+v, claimed is %+v", name, was, claim)
+			}
+			rows = append(rows, Reminder{LinkCreatedAt: created, Slot: claim.Slot.Name, DueAt: claim.Slot.Due, State: StateSent, HandedOffAt: at(now)})
 		}
 	}
 }

@@ -10,6 +10,9 @@ import (
 // It is a function of nothing, so that it cannot be changed.
 func Forever() time.Time { return time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC) }
 
+// BeforeAll stands for PostgreSQL's '-infinity': an instant before every other, and not the zero one.
+func BeforeAll() time.Time { return time.Date(1, 1, 1, 0, 0, 0, 1000, time.UTC) }
+
 // Status is the application's own word for where a request stands.
 type Status string
 
@@ -197,4 +200,15 @@ type Reminder struct {
 	CreatedAt     time.Time
 	HandedOffAt   time.Time
 	FinishedAt    time.Time
+}
+
+// Event is what a person did about a request, an address or the database, or nudged by itself.
+type Event struct {
+	At            time.Time // UTC
+	Actor         string    // a person's login and host, or nudged
+	Action        string    // adopt, pause, resume, resolve, suppress or unsuppress
+	LinkCreatedAt time.Time // the link concerned; zero: none
+	Slot          string    // the slot concerned, if one
+	Detail        string    // the particulars, such as what an outcome was settled as
+	Why           string
 }

@@ -1,62 +1,239 @@
 package scheduler
 
 import (
-	"fmt"
 	"time"
 
 	"nudged/cadence"
 )
 
-// Explanation tells what became of each slot of a request and what comes next.
+// Late is how long after its due a slot may be handed off, or wait, and still be on time.
+const Late = time.Hour
+
+// Explanation tells what became of each slot of a request, by which rule and on what evidence, what
+// comes next and what would stop it.
 type Explanation struct {
 	Sentence string // the answer in one sentence
 	Input    Input
 	Series   Series
 	Problem  Problem
+	Mistakes []Mistake      // all that is wrong with the rows of the request, the gravest first
 	Past     []Reminder     // the ledger, oldest link first
 	Next     []cadence.Slot // slots to come, by due
 	Obstacle Reason         // what would stop the next one if it were due now
+	Hindered string         // the obstacle in plain words
 	Decision Decision       // what the next pass will do
+	Slots    []SlotFate     // each slot once: earlier links first, then by due; those to come last
+	Stops    []string       // what would stop the slots to come; empty where there are none
+	Events   []Event        // what people did about the request, its addresses and, since the link, the database
 }
 
-// NextSlot returns the slot that goes out next for a request as things stand: one that is due now, or
-// the first to come.
+// SlotFate is one slot with its fate, the rule that led to it, and what is known beyond its row.
+type SlotFate struct {
+	LinkCreatedAt time.Time
+	Earlier       bool // it belongs to a link that was replaced
+	Slot          cadence.Slot
+	Fate          Fate
+	Reason        Reason // empty where none is needed
+	Rule          string // with the configured value
+	Evidence      []Evidence
+	Row           *Reminder // of the ledger; nil: it has none
+}
+
+// Evidence is one fact. Facts of the row itself are not among those of a SlotFate.
+type Evidence struct {
+	At    time.Time // zero: it has no instant
+	Who   string    // the person who did it; may be empty
+	Words string
+}
+
+// Fate is what became of one slot, or will.
+type Fate string
+
+// The fates there are.
+const (
+	FateOnTime   Fate = "on_time"   // accepted, handed off within Late of its due
+	FateLate     Fate = "late"      // accepted, later than that
+	FateNotSent  Fate = "not_sent"  // decided against; never attempted, or no more
+	FateFailed   Fate = "failed"    // attempted and certainly not accepted; it is over
+	FateUnknown  Fate = "unknown"   // it may have been accepted; a person settles it
+	FateInFlight Fate = "in_flight" // a worker has it
+	FateRetry    Fate = "retry"     // certainly not accepted; it is tried again
+	FateDue      Fate = "due"       // the next pass takes it
+	FateWaits    Fate = "waits"     // due, and a rule makes it wait
+	FateToCome   Fate = "to_come"   // not yet due
+)
+
+// Fates lists them all.
+func Fates() []Fate {
+	return []Fate{
+		FateOnTime, FateLate, FateNotSent, FateFailed, FateUnknown, FateInFlight, FateRetry, FateDue, FateWaits, FateToCome,
+	}
+}
+
+// settled reports whether nothing more becomes of a slot by itself.
+func (f Fate) settled() bool {
+	switch f {
+	case FateOnTime, FateLate, FateNotSent, FateFailed, FateUnknown:
+		return true
+	default:
+		return false
+	}
+}
+
+// Words says a fate in plain words, to stand behind the name of a slot.
+func (f Fate) Words() string {
+	switch f {
+	case FateOnTime:
+		return "went out on time"
+	case FateLate:
+		return "went out late"
+	case FateNotSent:
+		return "was not sent"
+	case FateFailed:
+		return "failed"
+	case FateUnknown:
+		return "may have gone out"
+	case FateInFlight:
+		return "is being sent"
+	case FateRetry:
+		return "is tried again"
+	case FateDue:
+		return "goes out at the next pass"
+	case FateWaits:
+		return "waits"
+	case FateToCome:
+		return "is to come"
+	default:
+		return string(f)
+	}
+}
+
+// outlook is how a request with a link and a cadence stands.
+type outlook struct {
+	led      ledger
+	series   Series
+	decision Decision
+	due      []cadence.Slot // fell due and have no row
+	pending  *cadence.Slot  // goes out before any slot to come: it waits, or is tried again
+	until    time.Time      // when pending is looked at
+	obstacle Reason
+	next     []cadence.Slot
+}
+
+// outlook looks at most count slots ahead. The request has a link, and a cadence that can be applied.
+func (p *Policy) outlook(in Input, series Series, count int) outlook {
+	o := outlook{led: readLedger(in), series: series, decision: p.Plan(in)}
+	o.obstacle = p.obstacle(in, o.led, series, in.Now)
+	if !in.Request.Status.Open() {
+		return o
+	}
+	o.due = series.due(o.led, in.Now)
+	if o.decision.Claim == nil && o.led.inFlight == nil {
+		o.pending, o.until = p.waiting(in, o)
+	}
+	if o.obstacle == "" || o.obstacle == ReasonPaused {
+		o.next = p.upcoming(in, o.led, series, count)
+	}
+	return o
+}
+
+// waiting finds the slot that goes out later although it is due: too soon after another mail, or
+// tried again after a while.
+func (p *Policy) waiting(in Input, o outlook) (slot *cadence.Slot, until time.Time) {
+	gap := o.led.lastMail.Add(p.Limits.MinGap)
+	if n := len(o.due); n > 0 {
+		if !o.decision.ends(o.due[n-1].Name) && in.Now.Before(gap) {
+			return &o.due[n-1], gap
+		}
+		return nil, until
+	}
+	if n := len(o.led.deferred); n > 0 {
+		last := o.led.deferred[n-1]
+		if !o.decision.ends(last.Slot) {
+			return &cadence.Slot{Name: last.Slot, Due: last.DueAt}, later(last.RetryAt, gap)
+		}
+	}
+	return nil, until
+}
+
+// ends reports whether the decision is against a slot.
+func (d Decision) ends(slot string) bool {
+	for _, v := range d.Verdicts {
+		if v.Slot.Name == slot {
+			return true
+		}
+	}
+	return false
+}
+
+// NextSlot returns the slot that goes out next for a request as things stand: one that is due now or
+// tried again, or the first to come.
 func (p *Policy) NextSlot(in Input) (cadence.Slot, bool) {
-	e := p.Explain(in, 1)
+	if in.Request == nil || in.Link == nil {
+		return cadence.Slot{}, false
+	}
+	series, _ := p.Series(*in.Request, *in.Link)
+	if series.Cadence == nil {
+		return cadence.Slot{}, false
+	}
+	o := p.outlook(in, series, 1)
 	switch {
-	case e.Decision.Claim != nil:
-		return e.Decision.Claim.Slot, true
-	case len(e.Next) > 0:
-		return e.Next[0], true
+	case o.decision.Claim != nil:
+		return o.decision.Claim.Slot, true
+	case o.pending != nil:
+		return *o.pending, true
+	case len(o.next) > 0:
+		return o.next[0], true
 	}
 	return cadence.Slot{}, false
 }
 
 // Explain answers for one request from the very policy that the passes apply. It lists at most
-// count slots to come.
-func (p *Policy) Explain(in Input, count int) Explanation {
-	e := Explanation{Input: in, Past: in.Reminders}
-	if in.Request == nil {
-		e.Sentence = fmt.Sprintf("There is no request %q.", in.RequestID)
+// count slots to come. The events are those of the request, its addresses and the database, the
+// oldest first.
+func (p *Policy) Explain(in Input, events []Event, count int) Explanation {
+	x := explainer{policy: p, in: in, events: events}
+	e := Explanation{Input: in, Past: in.Reminders, Events: x.concerning()}
+	if in.Request != nil && in.Link != nil {
+		e.Series, e.Problem = p.Series(*in.Request, *in.Link)
+		e.Mistakes = p.Mistakes(*in.Request, *in.Link)
+		x.series = e.Series
+	}
+	if e.Series.Cadence == nil {
+		x.outlook.led, x.outlook.decision = readLedger(in), p.Plan(in)
+		e.Decision, e.Slots = x.decision, x.slots()
+		e.Sentence = x.unplannable(e)
 		return e
 	}
-	if in.Link == nil {
-		e.Sentence = "Nothing is sent: the request has no upload link."
-		return e
+	x.outlook = p.outlook(in, e.Series, count)
+	e.Decision, e.Obstacle, e.Next = x.decision, x.obstacle, x.next
+	e.Slots, e.Stops = x.slots(), x.stops()
+	if e.Obstacle != "" {
+		e.Hindered = x.presently(e.Obstacle)
 	}
-	led := readLedger(in)
-	e.Series, e.Problem = p.Series(*in.Request, *in.Link)
-	if e.Problem == ProblemUnknownCadence {
-		e.Sentence = fmt.Sprintf("Nothing is sent: the configuration has no cadence %q.", in.Request.Cadence)
-		return e
-	}
-	e.Decision = p.Plan(in)
-	e.Obstacle = p.obstacle(in, led, e.Series, in.Now)
-	if in.Request.Status.Open() && (e.Obstacle == "" || e.Obstacle == ReasonPaused) {
-		e.Next = p.upcoming(in, led, e.Series, count)
-	}
-	e.Sentence = e.sentence(led)
+	e.Sentence = x.sentence(e.Slots)
 	return e
+}
+
+// explainer is one explanation in the making.
+type explainer struct {
+	outlook
+
+	policy *Policy
+	in     Input
+	events []Event
+}
+
+// concerning are the events that people who ask about the request want to see: one that took the
+// database into service matters from the link on.
+func (x *explainer) concerning() []Event {
+	var events []Event
+	for _, e := range x.events {
+		if e.Action != "adopt" || x.in.Link != nil && e.At.After(x.in.Link.CreatedAt) {
+			events = append(events, e)
+		}
+	}
+	return events
 }
 
 // upcoming lists the slots after now, and after a pause, that the ledger does not have and that the
@@ -80,97 +257,4 @@ func (p *Policy) upcoming(in Input, led ledger, series Series, count int) []cade
 		}
 	}
 	return next
-}
-
-func (e Explanation) sentence(led ledger) string {
-	request, zone := e.Input.Request, e.Series.Origin.Zone
-	switch {
-	case !request.Status.Open():
-		return fmt.Sprintf("Nothing is sent: the request is %q, and only pending and pending_resubmission are reminded.", request.Status)
-	case led.inFlight != nil:
-		return fmt.Sprintf("Slot %s is being sent right now.", led.inFlight.Slot)
-	case e.Decision.Claim != nil:
-		return fmt.Sprintf("Slot %s is due since %s and goes out at the next pass.",
-			e.Decision.Claim.Slot.Name, Local(e.Decision.Claim.Slot.Due, zone))
-	case e.Obstacle != "":
-		return "Nothing is sent now: " + e.Obstacle.Words() + "."
-	case len(led.deferred) > 0:
-		return fmt.Sprintf("Slot %s is tried again after %s: %s.", led.deferred[0].Slot,
-			Local(led.deferred[0].RetryAt, zone), led.deferred[0].Reason.Words())
-	case len(e.Next) > 0:
-		return fmt.Sprintf("The next reminder is slot %s, due %s.", e.Next[0].Name, Local(e.Next[0].Due, zone))
-	default:
-		return "Nothing more is sent: the cadence has no further slot for this link."
-	}
-}
-
-// Local writes an instant as the clock of a zone shows it, with the offset.
-func Local(t time.Time, zone *time.Location) string {
-	if t.IsZero() {
-		return ""
-	}
-	if t.Equal(Forever()) {
-		return "for ever"
-	}
-	return t.In(zone).Format("2006-01-02 15:04:05 -07:00")
-}
-
-// Words says a reason in plain words, to stand after a colon.
-func (r Reason) Words() string {
-	switch r {
-	case ReasonSuperseded:
-		return "a newer slot was due as well, and only the newest is sent"
-	case ReasonMissed:
-		return "it was found later than limits.max_lateness allows"
-	case ReasonBeforeAdoption:
-		return "it was due before nudged was switched on for this database"
-	case ReasonLinkExpired:
-		return "the upload link has expired"
-	case ReasonLinkRevoked:
-		return "the upload link was withdrawn"
-	case ReasonLinkReplaced:
-		return "the upload link was replaced by a newer one"
-	case ReasonRequestClosed:
-		return "the request was no longer open"
-	case ReasonPaused:
-		return "the request is paused"
-	case ReasonOptedOut:
-		return "the recipient opted out"
-	case ReasonSuppressed:
-		return "the address is suppressed"
-	case ReasonMaxReached:
-		return "the cadence's maximum of mails for this link is reached"
-	case ReasonNotAllowed:
-		return "mail.allow_recipients does not allow this address"
-	case ReasonRecipientRefused:
-		return "the server refused the recipient"
-	case ReasonMessageRefused:
-		return "the server refused the message"
-	case ReasonInvalidAddress:
-		return "the address is not one that can be mailed"
-	case ReasonTemplateError:
-		return "the mail could not be written"
-	case ReasonRetriesExhausted:
-		return "its time for retries was over"
-	case ReasonRelayRefused:
-		return "the mail server did not accept mail at that time"
-	case ReasonGreylisted:
-		return "the server asked to try again later"
-	case ReasonConnectionLost:
-		return "the connection broke before the mail was complete"
-	case ReasonLeaseLost:
-		return "the worker went away before anything was sent"
-	case ReasonShutdown:
-		return "the daemon stopped before anything was sent"
-	case ReasonNotSent:
-		return "a person settled that it was not sent"
-	case ReasonRecipientChanged:
-		return "the address was edited just before it was sent"
-	case ReasonReplyLost:
-		return "the mail left and the server's answer never came: it may have been accepted"
-	case ReasonWorkerLost:
-		return "the worker went away while sending: it may have been accepted"
-	default:
-		return string(r)
-	}
 }

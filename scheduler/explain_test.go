@@ -24,15 +24,15 @@ func TestExplain(t *testing.T) {
 		next     string // slots, parted by blanks
 	}{
 		"the next one": {
-			sentence: "The next reminder is slot 3d, due 2026-05-04 10:00:00 +00:00.", next: "3d 7d 14d",
+			sentence: "The next reminder is slot 3d, due Mon 2026-05-04 10:00:00 +00:00.", next: "3d 7d 14d",
 		},
 		"in the zone of the recipient": {
 			in:       func(in *Input) { in.Request.TimeZone = "Europe/Paris" },
-			sentence: "The next reminder is slot 3d, due 2026-05-04 12:00:00 +02:00.", next: "3d 7d 14d",
+			sentence: "The next reminder is slot 3d, due Mon 2026-05-04 12:00:00 +02:00.", next: "3d 7d 14d",
 		},
 		"due now": {
 			in:       func(in *Input) { in.Now = at("2026-05-04T11:00Z") },
-			sentence: "Slot 3d is due since 2026-05-04 10:00:00 +00:00 and goes out at the next pass.", next: "7d 14d 21d",
+			sentence: "Slot 3d is due since Mon 2026-05-04 10:00:00 +00:00 and goes out at the next pass.", next: "7d 14d 21d",
 		},
 		"in flight": {
 			in:       func(in *Input) { in.Now = at("2026-05-04T10:01Z") },
@@ -42,7 +42,7 @@ func TestExplain(t *testing.T) {
 		"to be tried again": {
 			in:       func(in *Input) { in.Now = at("2026-05-04T10:01Z") },
 			rows:     []Reminder{deferred("3d", "2026-05-04T10:00Z", "2026-05-04T10:30Z")},
-			sentence: "Slot 3d is tried again after 2026-05-04 10:30:00 +00:00: the server asked to try again later.", next: "7d 14d 21d",
+			sentence: "Slot 3d is tried again after Mon 2026-05-04 10:30:00 +00:00: the server asked to try again later.", next: "7d 14d 21d",
 		},
 		"closed": {
 			in:       func(in *Input) { in.Request.Status = "completed" },
@@ -50,34 +50,46 @@ func TestExplain(t *testing.T) {
 		},
 		"opted out": {
 			in:       func(in *Input) { in.Request.OptedOutAt = in.Now },
-			sentence: "Nothing is sent now: the recipient opted out.",
+			sentence: "Nothing is sent now: the recipient opted out Sat 2026-05-02 10:00:00 +00:00.",
 		},
 		"paused": {
 			in:       func(in *Input) { in.Request.PausedUntil = at("2026-05-08T10:00Z") },
-			sentence: "Nothing is sent now: the request is paused.", next: "7d 14d 21d",
+			sentence: "Nothing is sent now: the request is paused until Fri 2026-05-08 10:00:00 +00:00; after that comes slot 7d, due Fri 2026-05-08 10:00:00 +00:00.", next: "7d 14d 21d",
 		},
 		"paused for ever": {
-			in:       func(in *Input) { in.Request.PausedUntil = Forever() },
-			sentence: "Nothing is sent now: the request is paused.",
+			in:       func(in *Input) { in.Request.PausedUntil, in.Request.PauseReason = Forever(), "on holiday" },
+			sentence: "Nothing is sent now: the request is paused until resumed (on holiday).",
 		},
 		"the link expires before the second": {
 			in:       func(in *Input) { in.Link.ExpiresAt = at("2026-05-08T10:00Z") },
-			sentence: "The next reminder is slot 3d, due 2026-05-04 10:00:00 +00:00.", next: "3d",
+			sentence: "The next reminder is slot 3d, due Mon 2026-05-04 10:00:00 +00:00.", next: "3d",
 		},
 		"room for one more": {
 			in: func(in *Input) { in.Now = at("2026-05-05T10:00Z") }, rows: []Reminder{sent},
 			p:        func(p *Policy) { p.with(t, "default", capped) },
-			sentence: "The next reminder is slot 7d, due 2026-05-08 10:00:00 +00:00.", next: "7d",
+			sentence: "Slot 3d went out on time, Mon 2026-05-04 10:00:00 +00:00; the next reminder is slot 7d, due Fri 2026-05-08 10:00:00 +00:00.", next: "7d",
 		},
 		"no room for more": {
 			in: func(in *Input) { in.Now = at("2026-05-09T10:00Z") }, rows: []Reminder{sent, second},
 			p:        func(p *Policy) { p.with(t, "default", capped) },
-			sentence: "Nothing is sent now: the cadence's maximum of mails for this link is reached.",
+			sentence: "Slot 7d went out on time, Fri 2026-05-08 10:00:00 +00:00; nothing is sent now: the cadence's maximum of 2 mails for this link is reached.",
 		},
 		"the cadence is over": {
 			in: func(in *Input) { in.Now = at("2026-05-09T10:00Z") }, rows: []Reminder{sent, second},
 			p:        func(p *Policy) { p.with(t, "default", cadence.Definition{After: []string{"3d", "7d"}}) },
-			sentence: "Nothing more is sent: the cadence has no further slot for this link.",
+			sentence: "Slot 7d went out on time, Fri 2026-05-08 10:00:00 +00:00; nothing more is sent: the cadence has no further slot for this link.",
+		},
+		"the link expires before the next": {
+			in: func(in *Input) { in.Now, in.Link.ExpiresAt = at("2026-05-05T10:00Z"), at("2026-05-08T10:00Z") }, rows: []Reminder{sent},
+			sentence: "Slot 3d went out on time, Mon 2026-05-04 10:00:00 +00:00; nothing more is sent: the link expires Fri 2026-05-08 10:00:00 +00:00, before the next slot 7d.",
+		},
+		"anchor out of range": {
+			in:       func(in *Input) { in.Link.CreatedAt = Forever() },
+			sentence: "Nothing is sent: links.created_at is outside of the years 1970 to 9998 (it is infinity).",
+		},
+		"gone after a mail": {
+			in: func(in *Input) { in.Request = nil }, rows: []Reminder{sent},
+			sentence: "Slot 3d went out on time, Mon 2026-05-04 10:00:00 +00:00; nothing more is sent: the request is gone.",
 		},
 		"no such cadence": {
 			in:       func(in *Input) { in.Request.Cadence = "wekly" },
@@ -98,7 +110,7 @@ func TestExplain(t *testing.T) {
 			if row.p != nil {
 				row.p(p)
 			}
-			e := p.Explain(in, 3)
+			e := p.Explain(in, nil, 3)
 			var next []string
 			for _, slot := range e.Next {
 				next = append(next, slot.Name)
@@ -111,8 +123,11 @@ func TestExplain(t *testing.T) {
 			}
 			slot, ok := p.NextSlot(in)
 			want := strings.Fields(row.next + " ")
-			if e.Decision.Claim != nil {
+			switch {
+			case e.Decision.Claim != nil:
 				want = []string{e.Decision.Claim.Slot.Name}
+			case name == "to be tried again":
+				want = []string{"3d"}
 			}
 			if ok != (len(want) > 0) || ok && slot.Name != want[0] {
 				t.Errorf("next slot %v %v, want the first of %v", slot, ok, want)
@@ -127,7 +142,7 @@ func TestLocal(t *testing.T) {
 		t.Fatal(err)
 	}
 	for want, instant := range map[string]time.Time{
-		"": {}, "for ever": Forever(), "2026-12-01 13:00:00 +01:00": at("2026-12-01T12:00Z"),
+		"": {}, "for ever": Forever(), "Tue 2026-12-01 13:00:00 +01:00": at("2026-12-01T12:00Z"),
 	} {
 		if got := Local(instant, paris); got != want {
 			t.Errorf("%q, want %q", got, want)

@@ -10,6 +10,7 @@ import (
 type flights struct {
 	mu    sync.Mutex
 	until map[ClaimID]time.Time
+	lost  int // claims whose end was known and could not be recorded
 }
 
 func (f *flights) add(id ClaimID, until time.Time) {
@@ -22,6 +23,24 @@ func (f *flights) remove(id ClaimID) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	delete(f.until, id)
+}
+
+func (f *flights) lose(n int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.lost += n
+}
+
+func (f *flights) losses() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.lost
+}
+
+func (f *flights) count() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return len(f.until)
 }
 
 // heldUntil returns the zero time for a claim that is no longer ours.

@@ -37,8 +37,10 @@ func (g *gate) isOpen() bool {
 	return g.open
 }
 
-// shut closes the gate because of what a delivery met.
-func (g *gate) shut(what string) {
+// shut closes the gate because of what a delivery met. The words of the answer stay out of the log:
+// a relay that answers to a mail may quote it. They are in the ledger, and what the probe that
+// follows meets is told in full.
+func (g *gate) shut(code int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if !g.open {
@@ -46,7 +48,7 @@ func (g *gate) shut(what string) {
 	}
 	g.open = false
 	g.up.Set(0)
-	g.log.Warn("the relay is unwell, sending stops until it answers again", "err", what)
+	g.log.Warn("the relay is unwell, sending stops until it answers again", "smtp_code", code)
 	g.fault <- struct{}{}
 }
 

@@ -1,6 +1,7 @@
 package scheduler
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -75,29 +76,32 @@ type Series struct {
 	Origin  cadence.Origin
 }
 
-// Series finds the cadence and the zone that hold for a request. With ProblemUnknownCadence the
-// series has none; with ProblemUnknownZone it counts in the default zone.
+// Series finds the cadence and the zone that hold for a request. Where the cadence does not exist or
+// the anchor is none, the series has no cadence; with ProblemUnknownZone it counts in the default zone.
 func (p *Policy) Series(request Request, link Link) (Series, Problem) {
-	name := request.Cadence
-	if name == "" {
-		name = p.DefaultCadence
+	series := Series{Origin: cadence.Origin{Anchor: link.CreatedAt, Zone: p.DefaultZone, Deadline: request.Deadline}}
+	problem := ProblemNone
+	if request.TimeZone != "" {
+		if zone, err := cadence.LoadZone(request.TimeZone); err == nil {
+			series.Origin.Zone = zone
+		} else {
+			problem = ProblemUnknownZone
+		}
 	}
-	series := Series{
-		Cadence: p.Cadences[name],
-		Origin:  cadence.Origin{Anchor: link.CreatedAt, Zone: p.DefaultZone, Deadline: request.Deadline},
-	}
-	if series.Cadence == nil {
+	rule := p.cadence(request)
+	switch {
+	case rule == nil:
 		return series, ProblemUnknownCadence
+	case cadence.CheckAnchor(link.CreatedAt) != nil:
+		return series, ProblemBadAnchor
 	}
-	if request.TimeZone == "" {
-		return series, ProblemNone
-	}
-	zone, err := cadence.LoadZone(request.TimeZone)
-	if err != nil {
-		return series, ProblemUnknownZone
-	}
-	series.Origin.Zone = zone
-	return series, ProblemNone
+	series.Cadence = rule
+	return series, problem
+}
+
+// cadence is the one that the request names, or the default one; nil: there is none of that name.
+func (p *Policy) cadence(request Request) *cadence.Cadence {
+	return p.Cadences[cmp.Or(request.Cadence, p.DefaultCadence)]
 }
 
 // due lists the slots that fell due and are not settled, oldest first, the newest always among

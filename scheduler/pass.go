@@ -75,7 +75,7 @@ func (s *Scheduler) pass(ctx context.Context) error {
 	s.succeeded.Store(now.UnixNano())
 	s.failing.Store(false)
 	s.metrics.passed(result, now, now.Sub(begun))
-	s.demand.claimed(len(result.Tasks), open && max(result.Due, taking) >= capacity)
+	s.demand.claimed(len(result.Tasks), open && (result.More || max(result.Due, taking) >= capacity))
 	for _, task := range result.Tasks {
 		s.flights.add(task.ClaimID, begun.Add(s.cfg.Lease))
 		s.queue <- queued{task: task, at: now} // it has room for all that demand allows

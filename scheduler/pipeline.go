@@ -70,7 +70,7 @@ func (s *Scheduler) deliver(ctx context.Context, c composed) Outcome {
 		s.metrics.lateness.Observe(max(0, time.Since(c.task.Slot.Due).Seconds()))
 	}
 	if outcome.RelayFault {
-		s.gate.shut(outcome.SMTPReply)
+		s.gate.shut(outcome.SMTPCode)
 	}
 	s.logOutcome(c.task, outcome, took)
 	return outcome

@@ -17,6 +17,11 @@ type Policy struct {
 	RepeatWithin time.Duration
 	// Allowed says whether an address may be mailed at all; nil: every address may.
 	Allowed func(address string) bool
+	// AllowList is what Allowed goes by, in the words of the configuration; for explanations alone.
+	AllowList []string
+	// Usable lists what of a request's row no mail can have, the gravest first: its locale, its
+	// address for answers; nil: nothing is asked.
+	Usable func(Request) []Problem
 }
 
 // Limits are the bounds that hold for every cadence.
@@ -76,12 +81,17 @@ type Problem string
 // The problems a plan can have.
 const (
 	ProblemNone           Problem = ""
-	ProblemUnknownCadence Problem = "unknown_cadence" // the request is not planned at all
-	ProblemUnknownZone    Problem = "unknown_zone"    // planned in the default zone
+	ProblemUnknownCadence Problem = "unknown_cadence"     // the request is not planned at all
+	ProblemBadAnchor      Problem = "anchor_out_of_range" // neither
+	ProblemUnknownZone    Problem = "unknown_zone"        // planned in the default zone
+	ProblemUnknownLocale  Problem = "unknown_locale"      // mailed in the default language
+	ProblemBadReplyTo     Problem = "invalid_reply_to"    // mailed without a Reply-To
 )
 
-// Problems are the problems that exist: the values of the metric label.
-func Problems() []Problem { return []Problem{ProblemUnknownCadence, ProblemUnknownZone} }
+// Problems are the problems that exist, the gravest first: the values of the metric label.
+func Problems() []Problem {
+	return []Problem{ProblemUnknownCadence, ProblemBadAnchor, ProblemUnknownZone, ProblemUnknownLocale, ProblemBadReplyTo}
+}
 
 // maxVerdicts bounds the rows that one plan writes. Slots that fell due before the newest row of
 // the ledger are settled by it, so older ones beyond the bound need no row of their own.
@@ -106,8 +116,11 @@ func (p *Policy) Plan(in Input) Decision {
 	}
 	series, problem := p.Series(*in.Request, *in.Link)
 	d.Problem = problem
-	if problem == ProblemUnknownCadence {
+	if series.Cadence == nil {
 		return d
+	}
+	if unusable := p.unusable(*in.Request); problem == ProblemNone && len(unusable) > 0 {
+		d.Problem = unusable[0]
 	}
 	if series.Cadence.Max() > 0 && led.mails >= series.Cadence.Max() && led.maxReached {
 		for _, r := range led.deferred {

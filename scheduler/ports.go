@@ -74,7 +74,7 @@ type Pass struct {
 	Worker string        // who claims, for people to read
 	Lease  time.Duration // how long a claim is held without renewal
 	Fresh  int           // how many requests that wait to be planned to look at, at most
-	Due    int           // how many requests whose wake has come to look at, at most
+	Due    int           // how many requests whose wake has come to look at, at most; accounts take turns
 	// Plan decides about one request; it is called once for each one taken.
 	Plan func(Input) Decision
 }
@@ -84,6 +84,7 @@ type PassResult struct {
 	Now       time.Time // the database's clock
 	Fresh     int       // requests looked at that waited to be planned
 	Due       int       // requests looked at whose wake had come
+	More      bool      // more may be due than the pass was to take
 	Tasks     []Task    // claims won
 	Lost      int       // claims that somebody else had
 	Skipped   map[Reason]int

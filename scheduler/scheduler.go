@@ -174,6 +174,13 @@ func (s *Scheduler) Run(ctx context.Context) error {
 	return nil
 }
 
+// InFlight is how many claims this process works on, from the claim to the record of its end.
+func (s *Scheduler) InFlight() int { return s.flights.count() }
+
+// NotRecorded is how many claims ended and could not be recorded before the daemon gave up: their
+// leases run out.
+func (s *Scheduler) NotRecorded() int { return s.flights.losses() }
+
 // Healthy says what is wrong when passes have stopped advancing. It touches no database.
 func (s *Scheduler) Healthy() error {
 	last := time.Unix(0, max(s.started.Load(), s.succeeded.Load()))

@@ -178,6 +178,9 @@ func TestStopWithoutADatabase(t *testing.T) {
 		if n := d.logs.count("they will be unknown"); n != 1 {
 			t.Errorf("giving up is logged %d times", n)
 		}
+		if left, lost := d.InFlight(), d.NotRecorded(); left != 0 || lost != 1 {
+			t.Errorf("%d in flight and %d not recorded at the end, want 0 and 1", left, lost)
+		}
 
 		next := daemonOver(t, d.store.memory, nil)
 		next.start()

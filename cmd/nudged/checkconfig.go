@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"net/mail"
 	"path/filepath"
 	"strings"
 
@@ -17,30 +18,29 @@ func (c *checkConfigCommand) Run(g *globals) error {
 	if g.flags.ConfigFile == "" {
 		return usagef("check-config needs --config.file")
 	}
-	cfg, err := g.load(config.NeedMail)
-	if err != nil {
-		return err
+	cfg, mistakes := config.Inspect(g.flags.ConfigFile, g.overrides(config.NeedMail), config.NeedMail)
+	if cfg != nil {
+		mistakes = append(mistakes, checkTemplates(cfg)...)
 	}
-	if err := checkTemplates(cfg); err != nil {
-		return err
+	if len(mistakes) > 0 {
+		return mistakes
 	}
-	_, err = fmt.Fprintf(g.stdout, "%s: ok (%d cadences, hash %s)\n", cfg.File, len(cfg.Cadences), cfg.Hash)
+	_, err := fmt.Fprintf(g.stdout, "%s: ok (%d cadences, hash %s)\n", cfg.File, len(cfg.Cadences), cfg.Hash)
 	return err
 }
 
-// checkTemplates renders samples with every template. The error is config.Mistakes, or that of a
-// mailer that cannot be set up at all.
-func checkTemplates(cfg *config.Config) error {
-	m, err := newMailer(cfg, nil, nil)
+// checkTemplates renders samples with every template. It needs no more of a configuration than the
+// templates do, so that it finds their mistakes beside all others.
+func checkTemplates(cfg *config.Config) config.Mistakes {
+	whole := *cfg
+	whole.SMTP = config.SMTP{Host: "localhost"}
+	whole.Mail = config.Mail{From: mail.Address{Address: "sample@example.com"}, Thread: cfg.Mail.Thread, Templates: cfg.Mail.Templates}
+	m, err := newMailer(&whole, nil, nil)
 	if err != nil {
-		return usageError{err}
+		return config.Mistakes{{File: cfg.File, Key: "mail.templates", Reason: err.Error()}}
 	}
 	defer m.Close()
-	err = m.CheckTemplates()
-	problems, ok := errors.AsType[mailer.TemplateProblems](err)
-	if !ok {
-		return err
-	}
+	problems, _ := errors.AsType[mailer.TemplateProblems](m.CheckTemplates())
 	mistakes := make(config.Mistakes, 0, len(problems))
 	for _, p := range problems {
 		file := p.File

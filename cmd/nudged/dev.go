@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/mail"
+	"net/netip"
 	"os"
 	"strings"
 	"time"
@@ -42,7 +44,13 @@ func (c *runCommand) runDev(g *globals) (err error) {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(g.stdout, `
+	d.listening = func(addresses []string) { announce(g.stdout, box, reachable(addresses[0])) }
+	return d.run(g.ctx)
+}
+
+// announce tells where everything is.
+func announce(w io.Writer, box *devbox.Box, address string) {
+	fmt.Fprintf(w, `
 nudged runs on sample requests; every mail stays on this machine.
   status     http://%s/
   data       %s
@@ -52,8 +60,16 @@ nudged runs on sample requests; every mail stays on this machine.
   explain    %s explain sample-due-1 --database.url=%s
 Stop with Ctrl-C. A second start finds the same data and sends nothing twice.
 
-`, c.Listen[0], box.Dir(), box.InboxDir(), box.DatabaseURL(), c.Listen[0], invocation(), box.DatabaseURL())
-	return d.run(g.ctx)
+`, address, box.Dir(), box.InboxDir(), box.DatabaseURL(), address, invocation(), box.DatabaseURL())
+}
+
+// reachable is an address that a browser on this machine can open, of one that is listened on.
+func reachable(address string) string {
+	listened, err := netip.ParseAddrPort(address)
+	if err != nil || !listened.Addr().IsUnspecified() {
+		return address
+	}
+	return fmt.Sprintf("localhost:%d", listened.Port())
 }
 
 // devConfig is the configuration file, if there is one, with the parts that the box brings.

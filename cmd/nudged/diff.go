@@ -23,7 +23,7 @@ type difference struct {
 // diff shows for the open requests of the database which next slots another configuration would
 // move, add or drop.
 func (c *planCommand) diff(g *globals) error {
-	other, err := config.Load(c.Diff, config.Overrides{DatabaseURL: g.flags.DatabaseURL})
+	other, err := config.Load(string(c.Diff), g.overrides())
 	if err != nil {
 		return err
 	}

@@ -37,7 +37,7 @@ func TestRowsInMailsOut(t *testing.T) {
 		}
 	}
 	out, _, status := s.command("explain", "r-1")
-	if status != 0 || !strings.Contains(out, "3d") || !strings.Contains(out, "sent") || !strings.Contains(out, "250") {
+	if status != 0 || !strings.HasPrefix(out, "Slot 3d went out on time, ") || !strings.Contains(out, "accepted; the server said: 250 ") {
 		t.Errorf("explain (status %d): %s", status, out)
 	}
 	p.stop()
@@ -123,5 +123,31 @@ func TestThreeReplicas(t *testing.T) {
 	s.waitRows("sent/", 500)
 	if n := s.acceptedOnce(); n != 500 || len(s.smtp.Accepted()) != 500 {
 		t.Errorf("the server accepted %d messages, want 500", n)
+	}
+}
+
+// D05: the mail server is away when three replicas find 200 due slots, and comes back. Each goes once,
+// and nobody's attempt was burnt on a server that was not there.
+func TestReplicasWaitForTheRelay(t *testing.T) {
+	s := newSite(t, smtptest.Config{})
+	s.smtp.StopListening()
+	s.due(200)
+	replicas := []*process{s.start(), s.start(), s.start()}
+	for _, p := range replicas {
+		s.wait("the gate to shut", func() bool {
+			_, metrics := p.get("/metrics")
+			return strings.Contains(metrics, "nudged_relay_up 0")
+		})
+	}
+	if err := s.smtp.Listen(); err != nil {
+		t.Fatal(err)
+	}
+	s.waitRows("sent/", 200)
+	if n := s.acceptedOnce(); n != 200 || len(s.smtp.Accepted()) != 200 {
+		t.Errorf("the server accepted %d messages, %d different ones; want 200", len(s.smtp.Accepted()), n)
+	}
+	var burnt int
+	if err := s.db.QueryRow(t.Context(), `SELECT count(*) FROM nudged.reminders WHERE attempt <> 1`).Scan(&burnt); err != nil || burnt != 0 {
+		t.Errorf("%d attempts were burnt (%v)", burnt, err)
 	}
 }

@@ -2,55 +2,27 @@ package main
 
 import (
 	"fmt"
-	"io"
+	"slices"
 	"strings"
-	"text/tabwriter"
-	"time"
 
 	"nudged/internal/config"
 	"nudged/internal/postgres"
-	"nudged/scheduler"
+	"nudged/mailer"
 )
 
 type explainCommand struct {
-	RequestID string `arg:"" name:"request-id" help:"The request."`
-	Count     int    `name:"count" default:"5" help:"How many slots to come to print, at most."`
+	RequestID string `arg:"" optional:"" name:"request-id" help:"The request."`
+	Recipient filled `name:"recipient" placeholder:"ADDRESS" help:"Instead of one request, all that have this address or had a mail go to it."`
+	Most      count  `name:"most" default:"20" help:"How many requests of a recipient to tell about, at most."`
+	Count     count  `name:"count" default:"5" help:"How many slots to come to print, at most."`
 	Output    string `name:"output" enum:"table,json" default:"table" help:"table or json."`
-}
-
-// explanation is the stable JSON of explain.
-type explanation struct {
-	RequestID string           `json:"request_id"`
-	Answer    string           `json:"answer"`
-	Status    string           `json:"status,omitempty"`
-	Zone      string           `json:"zone"`
-	Cadence   string           `json:"cadence,omitempty"`
-	Problem   string           `json:"problem,omitempty"`
-	Slots     []explainedSlot  `json:"slots"`
-	Next      []plannedSlot    `json:"next"`
-	Events    []postgres.Event `json:"events"`
-}
-
-// explainedSlot is one row of the ledger. Instants are UTC; Local ones carry the offset.
-type explainedSlot struct {
-	Slot          string           `json:"slot"`
-	LinkCreatedAt time.Time        `json:"link_created_at"`
-	Due           time.Time        `json:"due"`
-	DueLocal      string           `json:"due_local"`
-	State         scheduler.State  `json:"state"`
-	Reason        scheduler.Reason `json:"reason,omitempty"`
-	Because       string           `json:"because,omitempty"`
-	Attempts      int              `json:"attempts"`
-	HandedOffAt   time.Time        `json:"handed_off_at,omitzero"`
-	FinishedAt    time.Time        `json:"finished_at,omitzero"`
-	RetryAt       time.Time        `json:"retry_at,omitzero"`
-	MessageID     string           `json:"message_id,omitempty"`
-	SMTPCode      int              `json:"smtp_code,omitempty"`
-	SMTPReply     string           `json:"smtp_reply,omitempty"`
 }
 
 // Run implements the subcommand.
 func (c *explainCommand) Run(g *globals) error {
+	if err := c.check(); err != nil {
+		return err
+	}
 	cfg, err := g.load(config.NeedDatabase)
 	if err != nil {
 		return err
@@ -60,15 +32,18 @@ func (c *explainCommand) Run(g *globals) error {
 		return err
 	}
 	defer store.Close()
-	in, _, err := store.Load(g.ctx, c.RequestID)
-	if err != nil {
+	teller := teller{globals: g, cfg: cfg, store: store, count: int(c.Count)}
+	if teller.language, err = mailer.Languages(templatesOf(cfg), cfg.Defaults.Locale); err != nil {
 		return err
 	}
-	if in.Request == nil && len(in.Reminders) == 0 {
-		return fmt.Errorf("there is no request %q", c.RequestID)
+	if teller.warnings, err = teller.doubts(); err != nil {
+		return err
 	}
-	e := explanationOf(policyOf(cfg).Explain(in, c.Count))
-	if e.Events, err = store.Events(g.ctx, c.RequestID); err != nil {
+	if c.Recipient != "" {
+		return c.recipient(teller)
+	}
+	e, err := teller.tell(c.RequestID)
+	if err != nil {
 		return err
 	}
 	if c.Output == "json" {
@@ -77,98 +52,93 @@ func (c *explainCommand) Run(g *globals) error {
 	return e.print(g.stdout)
 }
 
-func explanationOf(e scheduler.Explanation) explanation {
-	zone := zoneOf(e)
-	out := explanation{
-		RequestID: e.Input.RequestID, Answer: e.Sentence, Zone: zone.String(), Problem: string(e.Problem),
-		Slots: []explainedSlot{}, Next: []plannedSlot{},
+func (c *explainCommand) check() error {
+	switch {
+	case c.RequestID == "" && c.Recipient == "":
+		return usagef("explain needs a request id, or --recipient")
+	case c.RequestID != "" && c.Recipient != "":
+		return usagef("explain takes a request id or --recipient, not both")
+	default:
+		return nil
 	}
-	if e.Input.Request != nil {
-		out.Status = string(e.Input.Request.Status)
-	}
-	if e.Series.Cadence != nil {
-		out.Cadence = e.Series.Cadence.Name()
-	}
-	for _, r := range e.Past {
-		s := explainedSlot{
-			Slot: r.Slot, LinkCreatedAt: r.LinkCreatedAt, Due: r.DueAt, DueLocal: r.DueAt.In(zone).Format(time.RFC3339),
-			State: r.State, Reason: r.Reason, Attempts: r.Attempt, HandedOffAt: r.HandedOffAt, FinishedAt: r.FinishedAt,
-			RetryAt: r.RetryAt, MessageID: r.MessageID, SMTPCode: r.SMTPCode, SMTPReply: r.SMTPReply,
-		}
-		if r.Reason != "" {
-			s.Because = r.Reason.Words()
-		}
-		out.Slots = append(out.Slots, s)
-	}
-	for _, slot := range e.Next {
-		out.Next = append(out.Next, planned(slot, zone))
-	}
-	return out
 }
 
-func (e explanation) print(w io.Writer) error {
-	fmt.Fprintln(w, e.Answer)
-	if e.Problem != "" {
-		fmt.Fprintf(w, "Attention: the request's row has a mistake (%s).\n", e.Problem)
-	}
-	if len(e.Slots) > 0 {
-		fmt.Fprintf(w, "\nWhat happened (times of %s):\n", e.Zone)
-		table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-		fmt.Fprintln(table, "  SLOT\tDUE\tFATE\tWHEN\tWHY")
-		for _, s := range e.Slots {
-			when := s.FinishedAt
-			if when.IsZero() {
-				when = s.HandedOffAt
-			}
-			at := ""
-			if !when.IsZero() {
-				at = inZone(when, s.DueLocal)
-			}
-			fmt.Fprintf(table, "  %s\t%s\t%s\t%s\t%s\n", s.Slot, s.DueLocal, s.State, at, s.evidence())
-		}
-		if err := table.Flush(); err != nil {
-			return err
-		}
-	}
-	if len(e.Events) > 0 {
-		fmt.Fprintln(w, "\nWhat people did:")
-		table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-		for _, event := range e.Events {
-			fmt.Fprintf(table, "  %s\t%s\t%s\t%s\n", event.At.Format(time.RFC3339),
-				strings.TrimSpace(event.Action+" "+event.Slot+" "+event.Detail), event.Actor, event.Why)
-		}
-		if err := table.Flush(); err != nil {
-			return err
-		}
-	}
-	if len(e.Next) > 0 {
-		fmt.Fprintln(w, "\nWhat comes next:")
-		table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-		for _, s := range e.Next {
-			fmt.Fprintf(table, "  %s\t%s\n", s.Slot, s.Local)
-		}
-		return table.Flush()
-	}
-	return nil
-}
-
-// inZone writes an instant with the offset of another one, which is in the request's zone.
-func inZone(t time.Time, like string) string {
-	other, err := time.Parse(time.RFC3339, like)
+func (c *explainCommand) recipient(t teller) error {
+	ids, all, err := t.store.RequestsOf(t.ctx, string(c.Recipient), int(c.Most))
 	if err != nil {
-		return t.Format(time.RFC3339)
+		return err
 	}
-	return t.In(other.Location()).Format(time.RFC3339)
+	if len(ids) == 0 {
+		return fmt.Errorf("no request has the address %q, and no mail of the ledger went to it", c.Recipient)
+	}
+	r := recipientExplanation{Recipient: string(c.Recipient), Found: all, Warnings: t.warnings}
+	t.warnings = nil // they are told once
+	for _, id := range ids {
+		e, err := t.tell(id)
+		if err != nil {
+			return err
+		}
+		r.Requests = append(r.Requests, e)
+	}
+	r.Answer = r.sentence()
+	if c.Output == "json" {
+		return printJSON(t.stdout, r)
+	}
+	return r.print(t.stdout)
 }
 
-// evidence is the reason in plain words, and what the server said or else what went wrong here.
-func (s explainedSlot) evidence() string {
-	detail := s.SMTPReply
-	if s.SMTPCode != 0 {
-		detail = fmt.Sprintf("the server said: %d %s", s.SMTPCode, s.SMTPReply)
+// teller explains requests of one database by one configuration.
+type teller struct {
+	*globals
+
+	cfg      *config.Config
+	store    *postgres.Store
+	count    int
+	language func(locale string) string // of the mail
+	warnings []string
+}
+
+func (t teller) tell(id string) (explanation, error) {
+	in, _, err := t.store.Load(t.ctx, id)
+	if err != nil {
+		return explanation{}, err
 	}
-	if s.Because == "" || detail == "" {
-		return s.Because + detail
+	if in.Request == nil && len(in.Reminders) == 0 {
+		return explanation{}, fmt.Errorf("there is no request %q", id)
 	}
-	return s.Because + "; " + detail
+	events, err := t.store.Events(t.ctx, id)
+	if err != nil {
+		return explanation{}, err
+	}
+	e := explanationOf(policyOf(t.cfg).Explain(in, events, t.count))
+	e.Configuration, e.Warnings = t.cfg.File, slices.Insert(e.Warnings, 0, t.warnings...)
+	if in.Request != nil {
+		e.Language = t.language(in.Request.Locale)
+	}
+	return e, nil
+}
+
+// doubts says why the daemon may see things otherwise than this command.
+func (t teller) doubts() ([]string, error) {
+	installed, err := t.store.Installation(t.ctx)
+	if err != nil {
+		return nil, err
+	}
+	doubts := []string{}
+	hash, zones, planned := strings.Cut(installed.PlannedWith, " ")
+	switch {
+	case planned && hash == t.cfg.Hash && zones != zoneData():
+		doubts = append(doubts, fmt.Sprintf("The daemon has other time zone data (%s) than this command (%s): local times of slots to come may differ.", zones, zoneData()))
+	case planned && hash == t.cfg.Hash:
+	case t.cfg.File == "":
+		doubts = append(doubts, "No configuration file was given (--config.file or NUDGED_CONFIG_FILE): rules and slots to come are those of the built-in cadence and limits, which need not be the daemon's.")
+	case planned:
+		doubts = append(doubts, fmt.Sprintf("The daemon last planned with another configuration (%s) than this one (%s): rules and slots to come may differ.", hash, t.cfg.Hash))
+	}
+	foreign := installed.Environment != t.cfg.Environment && t.cfg.File != "" || !installed.Same
+	if installed.Environment != "" && foreign {
+		refusal := &postgres.AdoptionError{Have: installed.Environment, Want: t.cfg.Environment}
+		doubts = append(doubts, strings.ToUpper(refusal.Error()[:1])+refusal.Error()[1:]+".")
+	}
+	return doubts, nil
 }

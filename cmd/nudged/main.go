@@ -18,7 +18,6 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"strings"
 	"syscall"
 
 	"github.com/alecthomas/kong"
@@ -121,7 +120,7 @@ func fail(stderr io.Writer, err error) int {
 		fmt.Fprintln(stderr, mistakes.Error())
 		return exitUsage
 	}
-	fmt.Fprintf(stderr, "nudged: %s\n", strings.Join(strings.Fields(err.Error()), " "))
+	fmt.Fprintf(stderr, "nudged: %s\n", oneLine(err))
 	if _, ok := errors.AsType[usageError](err); ok {
 		return exitUsage
 	}

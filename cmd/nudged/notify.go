@@ -13,18 +13,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// How often the notifier looks whether the first pass is over, and tells the status anew.
+// How often the notifier looks whether the first pass is over, and whether the status has changed.
 const (
 	readyEvery  = 100 * time.Millisecond
-	statusEvery = 10 * time.Second
+	statusEvery = 2 * time.Second
 )
 
 // notifierConfig is what a notifier reports about.
 type notifierConfig struct {
-	Ready   func() error  // nil: passes succeed
-	Healthy func() error  // nil: passes advance
-	Status  func() string // one line for people
-	Logger  *slog.Logger
+	Ready    func() error  // nil: passes succeed
+	Healthy  func() error  // nil: passes advance
+	Status   func() string // one line for people
+	InFlight func() int    // what a stop waits for
+	Logger   *slog.Logger
 }
 
 // notifier tells the service manager how the daemon is, in the words of sd_notify(3). Without
@@ -41,6 +42,7 @@ type notifier struct {
 
 	mu    sync.Mutex // guards what follows, and keeps messages in order
 	phase notifyPhase
+	shown string // the status told last
 	said  string // the failure to send that was logged last
 }
 
@@ -112,7 +114,7 @@ func (n *notifier) ready() bool {
 	defer n.mu.Unlock()
 	if n.phase == phaseStarting && n.Ready() == nil {
 		n.phase = phaseUp
-		n.tell(systemd.SdNotifyReady, "STATUS="+n.Status())
+		n.tell(systemd.SdNotifyReady, n.status())
 	}
 	return n.phase != phaseStarting
 }
@@ -123,7 +125,7 @@ func (n *notifier) stopping() {
 	defer n.mu.Unlock()
 	if n.phase != phaseStopping {
 		n.phase = phaseStopping
-		n.tell(systemd.SdNotifyStopping, "STATUS=stopping: what was handed off ends and is recorded")
+		n.tell(systemd.SdNotifyStopping, n.status())
 	}
 }
 
@@ -147,21 +149,34 @@ func (n *notifier) reloading() (over func()) {
 		n.mu.Lock()
 		defer n.mu.Unlock()
 		if n.phase == phaseUp {
-			n.tell(systemd.SdNotifyReady, "STATUS="+n.Status())
+			n.tell(systemd.SdNotifyReady, n.status())
 		}
 	}
 }
 
+// refresh tells the status if it is another one than the manager knows.
 func (n *notifier) refresh() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	before := n.shown
+	if status := n.status(); n.shown != before {
+		n.tell(status)
+	}
+}
+
+// status is the line for people that fits the phase; it is going to be told. n.mu is held.
+func (n *notifier) status() string {
 	switch err := n.Ready(); {
 	case n.phase == phaseStopping:
+		n.shown = fmt.Sprintf("stopping: what was handed off ends and is recorded; in flight here: %d", n.InFlight())
 	case n.phase == phaseStarting && err != nil:
-		n.tell("STATUS=starting: " + err.Error())
+		n.shown = "starting: " + err.Error()
+	case err != nil:
+		n.shown = n.Status() + "; not ready: " + err.Error()
 	default:
-		n.tell("STATUS=" + n.Status())
+		n.shown = n.Status()
 	}
+	return "STATUS=" + n.shown
 }
 
 func (n *notifier) ping() {
@@ -179,12 +194,14 @@ func (n *notifier) tell(assignments ...string) {
 	}
 }
 
-// failed logs the same failure once; nil forgets it.
+// failed logs the same failure once; nil forgets it. What was not told is told again.
 func (n *notifier) failed(err error) {
-	switch {
-	case err == nil:
+	if err == nil {
 		n.said = ""
-	case err.Error() != n.said:
+		return
+	}
+	n.shown = ""
+	if err.Error() != n.said {
 		n.said = err.Error()
 		n.Logger.Warn("the service manager is not told", "err", err)
 	}

@@ -129,7 +129,7 @@ func TestManagerHearsReadyAfterTheFirstPass(t *testing.T) {
 	if n := m.count("RELOADING=1"); n != 0 {
 		t.Errorf("a reload before the first pass is told: %q", m.datagrams())
 	}
-	if got := m.status(); !strings.HasPrefix(got, "last pass 20") || !strings.Contains(got, " UTC; slots due: 0; unknown outcomes: 0") {
+	if got := m.status(); !strings.HasPrefix(got, "last pass 20") || !strings.Contains(got, " UTC; slots due: 0; in flight here: 0; unknown outcomes: 0") {
 		t.Errorf("the status is %q", got)
 	}
 	p.stop()
@@ -146,6 +146,9 @@ func TestManagerHearsStopping(t *testing.T) {
 	s.wait("the dot", func() bool { return s.smtp.Reached(smtptest.StageDot) == 1 })
 	_ = p.cmd.Process.Signal(syscall.SIGTERM)
 	m.wait("STOPPING=1", 1)
+	if got, want := m.status(), "stopping: what was handed off ends and is recorded; in flight here: 1"; got != want {
+		t.Errorf("the status is %q, want %q", got, want)
+	}
 	before := m.count("WATCHDOG=1")
 	m.wait("WATCHDOG=1", before+3) // the open conversation is waited for
 	_ = p.cmd.Process.Signal(syscall.SIGHUP)
@@ -158,7 +161,7 @@ func TestManagerHearsStopping(t *testing.T) {
 	datagrams := m.datagrams()
 	stop := slices.IndexFunc(datagrams, func(d string) bool { return strings.HasPrefix(d, "STOPPING=1") })
 	for _, datagram := range datagrams[stop+1:] {
-		if datagram != "WATCHDOG=1" {
+		if datagram != "WATCHDOG=1" && !strings.HasPrefix(datagram, "STATUS=stopping: ") {
 			t.Errorf("%q behind STOPPING=1", datagram)
 		}
 	}

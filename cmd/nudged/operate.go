@@ -36,7 +36,7 @@ func (g *globals) operate(work func(context.Context, *postgres.Store, *config.Co
 
 // why is the reason that every act of a person needs.
 type why struct {
-	Why string `name:"why" required:"" placeholder:"TEXT" help:"Why; kept with who and when."`
+	Why filled `name:"why" required:"" placeholder:"TEXT" help:"Why; kept with who and when."`
 }
 
 // act names the person who runs the command.
@@ -48,7 +48,7 @@ func (w why) act() postgres.Act {
 	if h, err := os.Hostname(); err == nil {
 		host = h
 	}
-	return postgres.Act{Actor: login + "@" + host, Why: w.Why}
+	return postgres.Act{Actor: login + "@" + host, Why: string(w.Why)}
 }
 
 type unknownCommand struct {
@@ -108,7 +108,7 @@ type resolveCommand struct {
 	Slot      string `arg:"" name:"slot" help:"The slot, such as 3d."`
 	Sent      bool   `name:"sent" xor:"fate" required:"" help:"The server accepted it."`
 	NotSent   bool   `name:"not-sent" xor:"fate" required:"" help:"The server never accepted it: it may go out again."`
-	Link      string `name:"link" placeholder:"TIME" help:"links.created_at of the link meant, where several have the slot unknown."`
+	Link      filled `name:"link" placeholder:"TIME" help:"links.created_at of the link meant, where several have the slot unknown."`
 	why
 }
 
@@ -117,7 +117,7 @@ func (c *resolveCommand) Run(g *globals) error {
 	var link time.Time
 	if c.Link != "" {
 		var err error
-		if link, err = time.Parse(time.RFC3339Nano, c.Link); err != nil {
+		if link, err = time.Parse(time.RFC3339Nano, string(c.Link)); err != nil {
 			return usagef("--link: want a time such as 2026-03-02T10:00:00Z (got %q)", c.Link)
 		}
 	}
@@ -136,14 +136,14 @@ func (c *resolveCommand) Run(g *globals) error {
 
 type pauseCommand struct {
 	RequestID string `arg:"" name:"request-id" help:"The request."`
-	Until     string `name:"until" placeholder:"TIME" help:"When reminders go on (RFC 3339, or a date in the default zone); without it: until resumed."`
+	Until     filled `name:"until" placeholder:"TIME" help:"When reminders go on (RFC 3339, or a date in the default zone); without it: until resumed."`
 	why
 }
 
 // Run implements the subcommand.
 func (c *pauseCommand) Run(g *globals) error {
 	return g.operate(func(ctx context.Context, store *postgres.Store, cfg *config.Config) error {
-		until, err := parseUntil(c.Until, cfg.Defaults.TimeZone)
+		until, err := parseUntil(string(c.Until), cfg.Defaults.TimeZone, time.Now())
 		if err != nil {
 			return err
 		}
@@ -151,7 +151,7 @@ func (c *pauseCommand) Run(g *globals) error {
 			return err
 		}
 		what := "until " + scheduler.Local(until, cfg.Defaults.TimeZone)
-		if c.Until == "" {
+		if until.Equal(scheduler.Forever()) {
 			what = "until resumed"
 		}
 		_, err = fmt.Fprintf(g.stdout, "request %s is paused %s\n", c.RequestID, what)
@@ -159,34 +159,38 @@ func (c *pauseCommand) Run(g *globals) error {
 	})
 }
 
-// parseUntil reads an instant, or a date that stands for its first moment in the zone.
-func parseUntil(text string, zone *time.Location) (time.Time, error) {
+// parseUntil reads an instant to come, or a date that stands for its first moment in the zone.
+func parseUntil(text string, zone *time.Location, now time.Time) (time.Time, error) {
 	if text == "" {
 		return scheduler.Forever(), nil
 	}
-	if t, err := time.Parse(time.RFC3339, text); err == nil {
-		return t, nil
-	}
-	t, err := time.ParseInLocation(time.DateOnly, text, zone)
+	t, err := time.Parse(time.RFC3339, text)
 	if err != nil {
+		t, err = time.ParseInLocation(time.DateOnly, text, zone)
+	}
+	switch {
+	case err != nil:
 		return t, usagef("--until: want a time such as 2026-03-02T10:00:00Z or a date such as 2026-03-02 (got %q)", text)
+	case !t.After(now):
+		return t, usagef("--until: want a time to come, and this one is over (got %q)", text)
 	}
 	return t, nil
 }
 
 type resumeCommand struct {
 	RequestID string `arg:"" name:"request-id" help:"The request."`
-	Why       string `name:"why" default:"resumed" placeholder:"TEXT" help:"Why; kept with who and when."`
+	Why       filled `name:"why" default:"resumed" placeholder:"TEXT" help:"Why; kept with who and when."`
 }
 
 // Run implements the subcommand.
 func (c *resumeCommand) Run(g *globals) error {
 	return g.operate(func(ctx context.Context, store *postgres.Store, _ *config.Config) error {
-		if err := store.Resume(ctx, c.RequestID, why{c.Why}.act()); err != nil {
+		changed, err := store.Resume(ctx, c.RequestID, why{c.Why}.act())
+		if err != nil {
 			return err
 		}
-		_, err := fmt.Fprintf(g.stdout, "request %s is resumed: slots that fall due from now on go out\n", c.RequestID)
-		return err
+		return tell(g, changed, fmt.Sprintf("request %s is resumed: slots that fall due from now on go out", c.RequestID),
+			fmt.Sprintf("request %s was not paused: there was nothing to do", c.RequestID))
 	})
 }
 
@@ -205,13 +209,13 @@ func (c *suppressCommand) Run(g *globals) error {
 		if err != nil {
 			return err
 		}
-		return tell(g, changed, "the address is suppressed", "the address was suppressed already")
+		return tell(g, changed, "the address is suppressed", "the address was suppressed already: there was nothing to do")
 	})
 }
 
 type unsuppressCommand struct {
 	Address string `arg:"" name:"address" help:"The address."`
-	Why     string `name:"why" default:"unsuppressed" placeholder:"TEXT" help:"Why; kept with who and when."`
+	Why     filled `name:"why" default:"unsuppressed" placeholder:"TEXT" help:"Why; kept with who and when."`
 }
 
 // Run implements the subcommand.
@@ -224,7 +228,7 @@ func (c *unsuppressCommand) Run(g *globals) error {
 		if err != nil {
 			return err
 		}
-		return tell(g, changed, "the address may be mailed again", "the address was not suppressed")
+		return tell(g, changed, "the address may be mailed again", "the address was not suppressed: there was nothing to do")
 	})
 }
 
@@ -245,16 +249,22 @@ func tell(g *globals, changed bool, yes, no string) error {
 }
 
 type adoptCommand struct {
+	Force bool `name:"force" help:"Even where the database is in service for this environment already: for a copy of its files, such as a snapshot."`
 	why
 }
 
 // Run implements the subcommand.
 func (c *adoptCommand) Run(g *globals) error {
 	return g.operate(func(ctx context.Context, store *postgres.Store, cfg *config.Config) error {
-		if err := store.Readopt(ctx, cfg.Environment, c.act()); err != nil {
+		adopted, err := store.Readopt(ctx, cfg.Environment, c.Force, c.act())
+		if err != nil {
 			return err
 		}
-		_, err := fmt.Fprintf(g.stdout, "the database is adopted for the environment %q: slots due until now are not sent, later ones are\n", cfg.Environment)
+		if !adopted {
+			return fmt.Errorf("nothing is changed: the database is in service for the environment %q already, and to adopt it anew would drop what is due; "+
+				"if it is a copy of the server's files, such as a snapshot, say --force", cfg.Environment)
+		}
+		_, err = fmt.Fprintf(g.stdout, "the database is adopted for the environment %q: slots due until now are not sent, later ones are\n", cfg.Environment)
 		return err
 	})
 }

@@ -97,7 +97,7 @@ func TestPauseResumeSuppress(t *testing.T) {
 	s.start().ready()
 	s.waitRows("skipped/paused", 1)
 	s.waitRows("skipped/suppressed", 1)
-	s.want("Nothing is sent now: the request is paused", "explain", "p")
+	s.want("nothing is sent now: the request is paused until resumed", "explain", "p")
 	s.want("is resumed", "resume", "p")
 	s.want("may be mailed again", "unsuppress", "q@example.net")
 	s.want("was not suppressed", "unsuppress", "q@example.net")
@@ -248,9 +248,9 @@ func TestSchemaThatDoesNotFitIsRefused(t *testing.T) {
 }
 
 // refuseRun starts a daemon that must end by itself with one line that says why.
-func (s *site) refuseRun(line string) {
+func (s *site) refuseRun(line string, args ...string) {
 	s.t.Helper()
-	p := s.start()
+	p := s.start(args...)
 	select {
 	case <-p.done:
 	case <-time.After(patience):
@@ -264,7 +264,7 @@ func (s *site) refuseRun(line string) {
 // Five different mistakes give five lines and status 2.
 func TestFiveMistakesFiveLines(t *testing.T) {
 	s := newSite(t, smtptest.Config{})
-	text := "poll: {every: 30}\nsmtp: {port: 70000, tls: maybe}\ndefaults: {time_zone: EST}\ncadences: {default: {after: [7d, 3d]}}\n"
+	text := "poll: {every: 30}\nsmtp: {host: localhost, port: 70000, tls: maybe}\ndefaults: {time_zone: EST}\ncadences: {default: {after: [7d, 3d]}}\nmail: {from: a@example.com}\n"
 	if err := os.WriteFile(s.config, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}

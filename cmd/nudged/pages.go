@@ -16,6 +16,7 @@ import (
 	"nudged/internal/devbox"
 	"nudged/internal/postgres"
 	"nudged/internal/web"
+	"nudged/mailer"
 	"nudged/scheduler"
 )
 
@@ -25,7 +26,7 @@ const (
 	pageRows  = 20     // of each list
 	pageCount = 20_000 // where counting stops
 	pageSlots = 10     // to come, of one request
-	lateAfter = time.Hour
+	lateAfter = scheduler.Late
 )
 
 // pages gives the status page its facts: the ledger, the policy and the mailer meet here.
@@ -33,11 +34,12 @@ type pages struct {
 	*daemon
 
 	registry prometheus.Gatherer
+	language func(locale string) string
 }
 
 // newPages are the pages of a daemon. The box is that of --dev, or nil.
-func newPages(d *daemon, g *globals, box *devbox.Box, registry prometheus.Gatherer, mail scheduler.Mailer, showAddresses bool) *web.Pages {
-	p := &pages{d, registry}
+func newPages(d *daemon, g *globals, box *devbox.Box, registry prometheus.Gatherer, mail *mailer.Mailer, showAddresses bool) *web.Pages {
+	p := &pages{d, registry, mail.Language}
 	shell := command{program: "nudged"}
 	if file, err := filepath.Abs(g.flags.ConfigFile); err == nil && g.flags.ConfigFile != "" {
 		shell.flags = append(shell.flags, "--config.file="+file)
@@ -127,9 +129,9 @@ func (p *pages) request(ctx context.Context, id string) (web.Request, error) {
 		return web.Request{}, err
 	}
 	policy := policyOf(p.cfg.Load())
-	r := web.Request{Explanation: policy.Explain(in, pageSlots), Documents: documents}
-	for _, e := range events {
-		r.Events = append(r.Events, web.Event(e))
+	r := web.Request{Explanation: policy.Explain(in, events, pageSlots), Documents: documents}
+	if in.Request != nil {
+		r.Language = p.language(in.Request.Locale)
 	}
 	r.Task, r.WasSent = mailShown(policy, in)
 	if r.Task != nil {

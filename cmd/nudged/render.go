@@ -15,7 +15,7 @@ import (
 
 type renderCommand struct {
 	RequestID string `arg:"" name:"request-id" help:"The request."`
-	Slot      string `name:"slot" placeholder:"SLOT" help:"The slot, such as 3d; without it the one that goes out next."`
+	Slot      filled `name:"slot" placeholder:"SLOT" help:"The slot, such as 3d; without it the one that goes out next."`
 	Format    string `name:"format" enum:"eml,html,text" default:"eml" help:"eml, html or text."`
 }
 
@@ -59,7 +59,7 @@ func (c *renderCommand) task(g *globals, cfg *config.Config) (scheduler.Task, er
 	if err != nil {
 		return scheduler.Task{}, err
 	}
-	claim, err := policyOf(cfg).Preview(in, c.Slot)
+	claim, err := policyOf(cfg).Preview(in, string(c.Slot))
 	if err != nil {
 		return scheduler.Task{}, err
 	}

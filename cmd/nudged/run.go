@@ -5,9 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
+	"net"
 	"os"
 	"os/signal"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -36,6 +39,9 @@ type runCommand struct {
 
 // Run implements the subcommand.
 func (c *runCommand) Run(g *globals) error {
+	if err := c.check(g.ctx); err != nil {
+		return err
+	}
 	switch {
 	case c.Dev && c.Shadow:
 		return usagef("--dev and --shadow do not go together")
@@ -53,6 +59,29 @@ func (c *runCommand) Run(g *globals) error {
 	return d.run(g.ctx)
 }
 
+// check finds the mistakes that show before anything is opened.
+func (c *runCommand) check(ctx context.Context) error {
+	if len(c.Listen) == 0 { // an empty flag or variable
+		c.Listen = []string{""}
+	}
+	for _, address := range c.Listen {
+		_, port, err := net.SplitHostPort(address)
+		if err == nil {
+			_, err = net.DefaultResolver.LookupPort(ctx, "tcp", port)
+		}
+		if err != nil {
+			return usagef("--web.listen-address: want HOST:PORT such as 127.0.0.1:9847, or :9847 for every address (got %q)", address)
+		}
+	}
+	if c.WebConfig == "" {
+		return nil
+	}
+	if err := config.CheckFile(c.WebConfig); err != nil {
+		return usagef("--web.config.file: %w (got %q)", err, c.WebConfig)
+	}
+	return nil
+}
+
 // daemon is everything that `nudged run` consists of.
 type daemon struct {
 	log     *slog.Logger
@@ -66,7 +95,8 @@ type daemon struct {
 	reloads *web.ReloadMetrics
 	notify  *notifier
 
-	reloading sync.Mutex // one reload at a time: HTTP and a signal may ask together
+	listening func(addresses []string) // told when the web port is open; nil: nobody asks
+	reloading sync.Mutex               // one reload at a time: HTTP and a signal may ask together
 	closers   []func()
 	replan    chan struct{}
 }
@@ -95,7 +125,7 @@ func newDaemon(c *runCommand, g *globals, box *devbox.Box, load func() (*config.
 		return nil, err
 	}
 	d.reloads.Success()
-	if d.store, err = postgres.Open(g.ctx, postgres.Config{URL: cfg.Database.URL.Reveal()}); err != nil {
+	if d.store, err = newStore(g.ctx, cfg); err != nil {
 		return nil, err
 	}
 	d.closers = append(d.closers, d.store.Close)
@@ -117,7 +147,8 @@ func newDaemon(c *runCommand, g *globals, box *devbox.Box, load func() (*config.
 	}
 	if d.notify, err = newNotifier(notifierConfig{
 		Ready: d.loop.Ready, Healthy: d.loop.Healthy, Logger: d.log,
-		Status: func() string { return statusLine(registry, d.loop.Healthy) },
+		Status:   func() string { return statusLine(registry, d.loop.InFlight(), d.loop.Healthy) },
+		InFlight: d.loop.InFlight,
 	}); err != nil {
 		return nil, err
 	}
@@ -127,7 +158,10 @@ func newDaemon(c *runCommand, g *globals, box *devbox.Box, load func() (*config.
 		Pages: newPages(d, g, box, registry, mail, c.Addresses),
 		Build: web.Build{Version: build.Version, Revision: build.Revision},
 	})
-	return d, err
+	if err != nil { // all that it reads is the web configuration file
+		return nil, usageError{err}
+	}
+	return d, nil
 }
 
 // stallAfter is how long passes may fail before the process is called unhealthy: five minutes, or
@@ -184,6 +218,8 @@ func (d *daemon) run(ctx context.Context) error {
 	defer end()
 	aside.Go(func() { d.reloadOnSignal(over) })
 	aside.Go(func() { d.notify.run(ctx, over.Done()) })
+	aside.Go(func() { d.tellListening(over) })
+	defer d.tellStop(ctx)()
 
 	// The web port outlives the loop, so that the last outcomes can be scraped while it stops.
 	webCtx, stopWeb := context.WithCancel(context.WithoutCancel(ctx))
@@ -204,6 +240,37 @@ func (d *daemon) run(ctx context.Context) error {
 		stopLoop()
 		return errors.Join(err, <-loopDone)
 	}
+}
+
+// tellListening tells the real addresses of the web port once it is open.
+func (d *daemon) tellListening(ctx context.Context) {
+	select {
+	case <-ctx.Done():
+	case <-d.web.Started():
+		if d.listening != nil {
+			d.listening(d.web.Addresses())
+		}
+	}
+}
+
+// tellStop logs that the daemon is told to stop; the function it returns, that it has stopped.
+func (d *daemon) tellStop(ctx context.Context) (stopped func()) {
+	told := make(chan time.Time, 1)
+	forget := context.AfterFunc(ctx, func() {
+		d.log.Info("nudged is stopping: what was handed off ends and is recorded", "signal", signalOf(ctx), "in_flight", d.loop.InFlight())
+		told <- time.Now()
+	})
+	return func() {
+		if forget() {
+			return // it ends by itself, and its error says why
+		}
+		d.log.Info("nudged has stopped", "duration", time.Since(<-told), "in_flight", d.loop.InFlight(), "not_recorded", d.loop.NotRecorded())
+	}
+}
+
+// signalOf names what ended the context.
+func signalOf(ctx context.Context) string {
+	return strings.TrimSuffix(context.Cause(ctx).Error(), " signal received")
 }
 
 // work waits for a database that fits and then runs the loop and what accompanies it.
@@ -342,9 +409,5 @@ func (d *daemon) reloadOnSignal(ctx context.Context) {
 }
 
 func names(cadences map[string]*cadence.Cadence) []string {
-	list := make([]string, 0, len(cadences))
-	for name := range cadences {
-		list = append(list, name)
-	}
-	return list
+	return slices.Sorted(maps.Keys(cadences))
 }

@@ -51,6 +51,7 @@ func (c *runCommand) runShadow(g *globals) error {
 		}
 		select {
 		case <-g.ctx.Done():
+			s.log.Info("nudged has stopped", "signal", signalOf(g.ctx))
 			return nil
 		case <-tick.C:
 		}

@@ -7,12 +7,13 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// statusLine says in plain words what the metrics say: the last pass, the backlog, and what is wrong.
-func statusLine(metrics prometheus.Gatherer, healthy func() error) string {
+// statusLine says in plain words what the metrics say: the last pass, the backlog, what this process
+// works on, and what is wrong.
+func statusLine(metrics prometheus.Gatherer, inFlight int, healthy func() error) string {
 	values := gauges(metrics)
 	last := time.Unix(int64(values["nudged_last_pass_success_timestamp_seconds"]), 0).UTC()
-	line := fmt.Sprintf("last pass %s; slots due: %.0f; unknown outcomes: %.0f",
-		last.Format("2006-01-02 15:04:05 MST"), values["nudged_slots_due"], values["nudged_unknown_outcomes"])
+	line := fmt.Sprintf("last pass %s; slots due: %.0f; in flight here: %d; unknown outcomes: %.0f",
+		last.Format("2006-01-02 15:04:05 MST"), values["nudged_slots_due"], inFlight, values["nudged_unknown_outcomes"])
 	if values["nudged_relay_up"] == 0 {
 		line += "; the relay does not accept mail"
 	}

@@ -96,8 +96,11 @@ func (s *site) compareTimeline(b *browser, anchor time.Time) {
 	}
 	want := map[string]instant{}
 	add := func(slot string, due time.Time, local string) {
-		local = strings.Replace(local[:19], "T", " ", 1) + " " + local[19:] // 2026-03-02 09:00:00 +01:00
-		want[slot] = instant{due.UTC().Format(time.RFC3339Nano), local}
+		clock, err := time.Parse(time.RFC3339, local)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		want[slot] = instant{due.UTC().Format(time.RFC3339Nano), clock.Format("Mon 2006-01-02 15:04:05 -07:00")}
 	}
 	paris, err := time.LoadLocation("Europe/Paris")
 	if err != nil {

@@ -77,7 +77,7 @@ func TestStatusPage(t *testing.T) {
 	s.wait("open requests to be counted", func() bool { _, body := p.get("/"); return strings.Contains(body, "<strong>5</strong>") })
 	overview := p.page("/", http.StatusOK)
 	for _, want := range []string{
-		"The fate of 2 reminders is unknown.", "requests/r-1", ">sent</span>", "there is no cadence &#34;wekly&#34;",
+		"The fate of 2 reminders is unknown.", "requests/r-1", ">sent</span>", "the configuration has no cadence &#34;wekly&#34;",
 		"there is no time zone &#34;Europe/Pariss&#34;", "<strong>test</strong>", "reminders in the next 7 days",
 		"the mail left and the server&#39;s answer never came", "<strong>up</strong>",
 	} {
@@ -90,7 +90,7 @@ func TestStatusPage(t *testing.T) {
 	answer, _, _ = strings.Cut(answer, "\n")
 	for _, want := range []string{
 		html.EscapeString(answer), "n***@client.example", "g***@office.example", "p***@secret.example", "ann@office-1", "Year-end papers",
-		"<q>250 2.0.0 Ok</q>", "the request is paused", "https://hidden.invalid/upload-link",
+		"<q>250 2.0.0 Ok</q>", "it fell due in a pause", "https://hidden.invalid/upload-link",
 	} {
 		if !strings.Contains(strings.ReplaceAll(known, "&#43;", "+"), want) {
 			t.Errorf("the page of the request lacks %s", want)
@@ -108,6 +108,12 @@ func TestStatusPage(t *testing.T) {
 	p.stop()
 
 	shown := s.start("--web.show-addresses").ready().page("/requests/known", http.StatusOK)
+	for _, format := range []string{"text", "html"} { // the mail is the one that render shows
+		mail, _, _ := s.command("render", "known", "--format", format)
+		if page := html.UnescapeString(strings.ReplaceAll(shown, "\r", "")); mail == "" || !strings.Contains(page, strings.TrimSpace(mail)) {
+			t.Errorf("the page does not show\n%s", mail)
+		}
+	}
 	for _, want := range []string{"nora@client.example", "grace@office.example", "per@secret.example", "https://up.example/s3cret?a=1&amp;b=2"} {
 		if !strings.Contains(shown, want) {
 			t.Errorf("with --web.show-addresses the page lacks %s", want)

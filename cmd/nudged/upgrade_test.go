@@ -2,6 +2,7 @@ package main_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -9,6 +10,7 @@ import (
 	"testing"
 
 	"nudged/internal/smtptest"
+	"nudged/migrations"
 )
 
 // A rolling upgrade with a migration in between: the older replica goes on working on the newer
@@ -17,17 +19,21 @@ func TestRollingUpgrade(t *testing.T) {
 	s := newSite(t, smtptest.Config{})
 	s.rate = 100
 	s.configure("")
-	newer := buildWithMigration(t, `-- +goose Up
+	known, err := migrations.Latest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := fmt.Sprintf("%05d_priority.sql", known+1)
+	newer := buildWithMigration(t, name, `-- +goose Up
 ALTER TABLE nudged.requests ADD COLUMN priority integer;
-CREATE OR REPLACE FUNCTION nudged.schema_readers(OUT version bigint, OUT oldest_reader bigint)
-    LANGUAGE sql IMMUTABLE AS 'SELECT 4::bigint, 3::bigint';
+`+readers(known+1, known)+`;
 `)
 	s.due(300)
 	older := s.start().ready()
 	s.wait("50 messages", func() bool { return len(s.smtp.Accepted()) >= 50 })
 
 	s.binary = newer
-	s.want("00004_priority.sql", "migrate")
+	s.want(name, "migrate")
 	s.start().ready()
 	s.wait("150 messages", func() bool { return len(s.smtp.Accepted()) >= 150 })
 	older.ready() // on the newer schema
@@ -38,25 +44,30 @@ CREATE OR REPLACE FUNCTION nudged.schema_readers(OUT version bigint, OUT oldest_
 	}
 
 	// A schema that has left the older build behind is refused by it.
-	s.exec(`CREATE OR REPLACE FUNCTION nudged.schema_readers(OUT version bigint, OUT oldest_reader bigint)
-	        LANGUAGE sql IMMUTABLE AS 'SELECT 4::bigint, 4::bigint'`)
+	s.exec(readers(known+1, known+1))
 	s.binary = os.Getenv("NUDGED_TEST_BINARY")
-	s.refuseRun("newer than the 3 this nudged knows")
+	s.refuseRun(fmt.Sprintf("newer than the %d this nudged knows", known))
+}
+
+// readers is how a schema says which builds may work on it.
+func readers(version, oldest int64) string {
+	return fmt.Sprintf(`CREATE OR REPLACE FUNCTION nudged.schema_readers(OUT version bigint, OUT oldest_reader bigint)
+		LANGUAGE sql IMMUTABLE AS 'SELECT %d::bigint, %d::bigint'`, version, oldest)
 }
 
 // buildWithMigration builds the next release: this one and one more migration.
-func buildWithMigration(t *testing.T, sql string) string {
+func buildWithMigration(t *testing.T, name, sql string) string {
 	t.Helper()
 	dir := t.TempDir()
-	file := filepath.Join(dir, "00004_priority.sql")
+	file := filepath.Join(dir, name)
 	if err := os.WriteFile(file, []byte(sql), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	migrations, err := filepath.Abs("../../migrations")
+	folder, err := filepath.Abs("../../migrations")
 	if err != nil {
 		t.Fatal(err)
 	}
-	overlay, err := json.Marshal(map[string]map[string]string{"Replace": {filepath.Join(migrations, "00004_priority.sql"): file}})
+	overlay, err := json.Marshal(map[string]map[string]string{"Replace": {filepath.Join(folder, name): file}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -24,8 +25,9 @@ func TestWatchdogIsPingedWhilePassesAdvance(t *testing.T) {
 					}
 					return nil
 				},
-				Status: func() string { return "well" },
-				Logger: slog.New(slog.DiscardHandler),
+				Status:   func() string { return "well" },
+				InFlight: func() int { return 0 },
+				Logger:   slog.New(slog.DiscardHandler),
 			},
 			send: func(state string) error {
 				if state == "WATCHDOG=1" {
@@ -65,6 +67,57 @@ func TestWatchdogIsPingedWhilePassesAdvance(t *testing.T) {
 		}
 		close(over)
 	})
+}
+
+// The status is told when it changes, with what is wrong, and again where it could not be told.
+func TestStatusIsToldWhenItChanges(t *testing.T) {
+	var ready, unheard error
+	line, inFlight := "well", 3
+	var told []string
+	n := &notifier{
+		notifierConfig: notifierConfig{
+			Ready:    func() error { return ready },
+			Status:   func() string { return line },
+			InFlight: func() int { return inFlight },
+			Logger:   slog.New(slog.DiscardHandler),
+		},
+		send: func(state string) error {
+			told = append(told, state)
+			return unheard
+		},
+	}
+	expect := func(want ...string) {
+		t.Helper()
+		if !slices.Equal(told, want) {
+			t.Errorf("told %q, want %q", told, want)
+		}
+		told = nil
+	}
+	ready = errors.New("the first pass is not over")
+	n.refresh()
+	n.refresh()
+	expect("STATUS=starting: the first pass is not over")
+	ready = nil
+	n.ready()
+	n.refresh()
+	expect("READY=1\nSTATUS=well")
+	line = "two slots are due"
+	unheard = errors.New("connection refused")
+	n.refresh()
+	unheard = nil
+	n.refresh()
+	n.refresh()
+	expect("STATUS=two slots are due", "STATUS=two slots are due")
+	ready = errors.New("the last pass failed")
+	n.refresh()
+	expect("STATUS=two slots are due; not ready: the last pass failed")
+	ready = errors.New("stopping")
+	n.stopping()
+	n.refresh()
+	inFlight = 0
+	n.refresh()
+	const stopping = "STATUS=stopping: what was handed off ends and is recorded; in flight here: "
+	expect("STOPPING=1\n"+stopping+"3", stopping+"0")
 }
 
 func TestNobodyToTellIsLoggedOnce(t *testing.T) {

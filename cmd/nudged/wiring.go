@@ -3,10 +3,9 @@ package main
 import (
 	"context"
 	"crypto/tls"
-	"fmt"
 	"io/fs"
 	"log/slog"
-	"os"
+	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -20,7 +19,7 @@ import (
 func (g *globals) logger() *slog.Logger {
 	var level slog.Level
 	_ = level.UnmarshalText([]byte(g.flags.LogLevel)) // kong let only known names through
-	options := &slog.HandlerOptions{Level: level}
+	options := &slog.HandlerOptions{Level: level, ReplaceAttr: errorsOnOneLine}
 	if g.flags.LogFormat == "json" {
 		return slog.New(slog.NewJSONHandler(g.stderr, options))
 	}
@@ -29,19 +28,25 @@ func (g *globals) logger() *slog.Logger {
 
 // load reads the configuration file and checks that what the command needs is there.
 func (g *globals) load(needs ...config.Need) (*config.Config, error) {
-	cfg, err := config.Load(g.flags.ConfigFile, config.Overrides{DatabaseURL: g.flags.DatabaseURL})
+	return config.Load(g.flags.ConfigFile, g.overrides(needs...), needs...)
+}
+
+func (g *globals) overrides(needs ...config.Need) config.Overrides {
+	return config.Overrides{DatabaseURL: g.flags.DatabaseURL, WithoutRelay: !slices.Contains(needs, config.NeedMail)}
+}
+
+// newStore makes the store. It connects to nothing, so what fails is the URL.
+func newStore(ctx context.Context, cfg *config.Config) (*postgres.Store, error) {
+	store, err := postgres.Open(ctx, postgres.Config{URL: cfg.Database.URL.Reveal()})
 	if err != nil {
-		return nil, err
+		return nil, usageError{err}
 	}
-	if err := cfg.Require(needs...); err != nil {
-		return nil, err
-	}
-	return cfg, nil
+	return store, nil
 }
 
 // openStore opens the database for a command that reads or writes facts.
 func openStore(ctx context.Context, cfg *config.Config) (*postgres.Store, error) {
-	store, err := postgres.Open(ctx, postgres.Config{URL: cfg.Database.URL.Reveal()})
+	store, err := newStore(ctx, cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -65,7 +70,9 @@ func policyOf(cfg *config.Config) *scheduler.Policy {
 			Retention:   cfg.Retention,
 		},
 		RepeatWithin: repeatWithin(cfg),
+		Usable:       mailer.Usable,
 		Allowed:      cfg.AllowRecipient,
+		AllowList:    cfg.Mail.Recipients.Patterns(),
 	}
 }
 
@@ -77,11 +84,15 @@ func repeatWithin(cfg *config.Config) time.Duration {
 	return cfg.SMTP.IdempotencyWindow
 }
 
-func newMailer(cfg *config.Config, reg prometheus.Registerer, log *slog.Logger) (*mailer.Mailer, error) {
-	var templates fs.FS
-	if cfg.Mail.Templates != "" {
-		templates = os.DirFS(cfg.Mail.Templates)
+// templatesOf is the folder of the operator's own templates, or nil.
+func templatesOf(cfg *config.Config) fs.FS {
+	if cfg.Mail.Templates == "" {
+		return nil
 	}
+	return config.Folder(cfg.Mail.Templates)
+}
+
+func newMailer(cfg *config.Config, reg prometheus.Registerer, log *slog.Logger) (*mailer.Mailer, error) {
 	m, err := mailer.New(mailer.Config{
 		Host: cfg.SMTP.Host, Port: cfg.SMTP.Port, TLS: mailer.TLSMode(cfg.SMTP.TLS),
 		TLSConfig: &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: cfg.SMTP.RootCAs},
@@ -90,10 +101,10 @@ func newMailer(cfg *config.Config, reg prometheus.Registerer, log *slog.Logger) 
 		From: cfg.Mail.From, BounceAddress: cfg.Mail.BounceAddress, MessageIDDomain: cfg.Mail.MessageIDDomain,
 		Unsubscribe: cfg.Mail.Unsubscribe, NoThread: !cfg.Mail.Thread,
 		IdempotencyHeader: cfg.SMTP.IdempotencyHeader, DSN: cfg.SMTP.DSN,
-		Locale: cfg.Defaults.Locale, Templates: templates, Registerer: reg, Logger: log,
+		Locale: cfg.Defaults.Locale, Templates: templatesOf(cfg), Registerer: reg, Logger: log,
 	})
 	if err != nil {
-		return nil, fmt.Errorf("set up the mailer: %w", err)
+		return nil, usagef("set up the mailer: %w", err)
 	}
 	return m, nil
 }

@@ -24,8 +24,6 @@ type Config struct {
 	Limits      Limits
 	Retention   time.Duration
 	Cadences    map[string]*cadence.Cadence // holds at least Defaults.Cadence
-
-	places places
 }
 
 // Database says where the ledger is.
@@ -103,47 +101,9 @@ type Backoff struct {
 // Overrides are settings that a flag or the environment gives. They win over the file.
 type Overrides struct {
 	DatabaseURL string
-}
-
-// Load reads and checks a configuration file. An empty path means that there is no file: the
-// result is that of Default, with the overrides. The error is Mistakes.
-func Load(path string, o Overrides) (*Config, error) {
-	if path == "" {
-		return Parse("", nil, o)
-	}
-	data, err := readFile(path)
-	if err != nil {
-		return nil, Mistakes{{File: path, Reason: err.Error()}}
-	}
-	return Parse(path, data, o)
-}
-
-// Parse checks the text of a configuration file. The name stands in the mistakes, and its folder
-// is where relative file names start. The error is Mistakes.
-func Parse(name string, data []byte, o Overrides) (*Config, error) {
-	r := &reader{places: places{file: name, of: map[string]place{}}, dir: filepath.Dir(name), sum: sha256.New()}
-	r.sum.Write(data)
-	c := standard()
-	c.File = name
-	root := r.section("", r.root(data))
-	r.decode(root, c, o)
-	root.finish()
-	r.rules(c)
-	if r.mistakes.sort(name); len(r.mistakes) > 0 {
-		return nil, r.mistakes
-	}
-	c.Hash = hex.EncodeToString(r.sum.Sum(nil))[:12]
-	c.places = r.places
-	return c, nil
-}
-
-// Default returns the configuration that holds where there is no file.
-func Default() *Config {
-	c, err := Parse("", nil, Overrides{})
-	if err != nil {
-		panic(err) // a programming error: the standard values do not fit their own rules
-	}
-	return c
+	// WithoutRelay leaves smtp.password_file unread: a command that speaks to no relay works where
+	// that secret is not, such as beside a service that is down and has taken it along.
+	WithoutRelay bool
 }
 
 // Need is something that some commands cannot do without.
@@ -155,23 +115,66 @@ const (
 	NeedMail     Need = "mail"
 )
 
-// Require checks that what a command needs is configured. The error is Mistakes.
-func (c *Config) Require(needs ...Need) error {
-	var missing Mistakes
-	want := func(key string, empty bool, reason string) {
-		if empty {
-			at := c.places.find(key)
-			missing = append(missing, Mistake{File: at.file, Line: at.line, Key: key, Reason: reason, Got: quote("")})
-		}
+// Load reads a configuration file and checks it, and that what is needed is there. An empty path
+// means that there is no file: the result is that of Default, with the overrides. The error is
+// Mistakes.
+func Load(path string, o Overrides, needs ...Need) (*Config, error) {
+	c, mistakes := Inspect(path, o, needs...)
+	if len(mistakes) > 0 {
+		return nil, mistakes
 	}
-	for _, need := range needs {
-		switch need {
-		case NeedDatabase:
-			want("database.url", c.Database.URL.Empty(), "needed here: set it, database.url_file, --database.url or NUDGED_DATABASE_URL")
-		case NeedMail:
-			want("smtp.host", c.SMTP.Host == "", "needed here: want the name of the relay")
-			want("mail.from", c.Mail.From.Address == "", "needed here: want the address that mail comes from")
-		}
+	return c, nil
+}
+
+// Inspect is Load for whoever goes on to look for more mistakes: the configuration has what could
+// be read, and what holds by default in place of the rest. It is nil where nothing could be read.
+func Inspect(path string, o Overrides, needs ...Need) (*Config, Mistakes) {
+	if path == "" {
+		return parse("", nil, o, needs)
 	}
-	return missing.err()
+	data, err := readFile(path)
+	if err != nil {
+		return nil, Mistakes{{File: path, Reason: err.Error()}}
+	}
+	return parse(path, data, o, needs)
+}
+
+// Parse checks the text of a configuration file. The name stands in the mistakes, and its folder
+// is where relative file names start. The error is Mistakes.
+func Parse(name string, data []byte, o Overrides, needs ...Need) (*Config, error) {
+	c, mistakes := parse(name, data, o, needs)
+	if len(mistakes) > 0 {
+		return nil, mistakes
+	}
+	return c, nil
+}
+
+func parse(name string, data []byte, o Overrides, needs []Need) (*Config, Mistakes) {
+	r := &reader{
+		places: places{file: name, of: map[string]place{}}, dir: filepath.Dir(name), sum: sha256.New(), withoutRelay: o.WithoutRelay,
+	}
+	r.sum.Write(data)
+	c := standard()
+	c.File = name
+	node := r.root(data)
+	if node == nil && len(r.mistakes) > 0 {
+		return nil, r.mistakes // nobody knows which keys are there
+	}
+	root := r.section("", node)
+	r.decode(root, c, o)
+	root.finish()
+	r.rules(c)
+	r.needs(c, needs)
+	r.mistakes.sort(name)
+	c.Hash = hex.EncodeToString(r.sum.Sum(nil))[:12]
+	return c, r.mistakes
+}
+
+// Default returns the configuration that holds where there is no file.
+func Default() *Config {
+	c, err := Parse("", nil, Overrides{})
+	if err != nil {
+		panic(err) // a programming error: the standard values do not fit their own rules
+	}
+	return c
 }

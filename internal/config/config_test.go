@@ -5,12 +5,14 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io/fs"
 	"net/mail"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -118,7 +120,7 @@ func TestRejectedCadences(t *testing.T) {
 }
 
 func TestExample(t *testing.T) {
-	c, err := Load("testdata/good/example.yml", Overrides{})
+	c, err := Load("testdata/good/example.yml", Overrides{}, NeedDatabase, NeedMail)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,9 +131,6 @@ func TestExample(t *testing.T) {
 	want.Mail.From = mail.Address{Name: "Example", Address: "reminders@example.com"}
 	want.Mail.MessageIDDomain = "example.com"
 	compare(t, want, c)
-	if err := c.Require(NeedDatabase, NeedMail); err != nil {
-		t.Error(err)
-	}
 }
 
 func TestEveryKey(t *testing.T) {
@@ -177,14 +176,14 @@ func TestEveryKey(t *testing.T) {
 	}
 }
 
-// compare leaves out what cannot be compared by value: cadences, certificates, patterns, places.
+// compare leaves out what cannot be compared by value: cadences, certificates, patterns.
 func compare(t *testing.T, want, got *Config) {
 	t.Helper()
 	a, b := *want, *got
-	a.Cadences, b.Cadences, a.places, b.places = nil, nil, places{}, places{}
+	a.Cadences, b.Cadences = nil, nil
 	a.Mail.Recipients, b.Mail.Recipients, a.SMTP.RootCAs, b.SMTP.RootCAs = Recipients{}, Recipients{}, nil, nil
 	zones := cmp.Comparer(func(x, y *time.Location) bool { return x == y })
-	if diff := cmp.Diff(a, b, zones, cmp.AllowUnexported(Config{}, Secret{}, Recipients{}, places{})); diff != "" {
+	if diff := cmp.Diff(a, b, zones, cmp.AllowUnexported(Config{}, Secret{}, Recipients{})); diff != "" {
 		t.Errorf("configuration (-want +got):\n%s", diff)
 	}
 }
@@ -205,25 +204,49 @@ func TestDefault(t *testing.T) {
 	}
 }
 
-func TestRequire(t *testing.T) {
-	err := Default().Require(NeedDatabase, NeedMail)
-	want := `database.url: needed here: set it, database.url_file, --database.url or NUDGED_DATABASE_URL (got "")
-smtp.host: needed here: want the name of the relay (got "")
-mail.from: needed here: want the address that mail comes from (got "")`
-	if _, ok := errors.AsType[Mistakes](err); !ok || err.Error() != want {
-		t.Errorf("got\n%v\nwant\n%s", err, want)
+func TestNeeds(t *testing.T) {
+	const database = `database.url: needed here: set it, database.url_file, --database.url or NUDGED_DATABASE_URL (got "")`
+	for name, tt := range map[string]struct {
+		text  string
+		needs []Need
+		want  string
+	}{
+		"nothing is there": {needs: []Need{NeedDatabase, NeedMail}, want: `nudged.yml:1: ` + database + `
+nudged.yml:1: smtp.host: needed here: want the name of the relay (got "")
+nudged.yml:1: mail.from: needed here: want the address that mail comes from (got "")`},
+		"nothing is needed": {},
+		"at the section": {text: "environment: test\nsmtp:\n  port: 25\nmail:\n", needs: []Need{NeedMail},
+			want: `nudged.yml:2: smtp.host: needed here: want the name of the relay (got "")
+nudged.yml:4: mail.from: needed here: want the address that mail comes from (got "")`},
+		"beside other mistakes": {text: "poll: {every: 30}\nsmtp: {tls: maybe}\nmail: {form: a@example.com}\n", needs: []Need{NeedDatabase, NeedMail},
+			want: `nudged.yml:1: poll.every: no unit, want a duration such as 90s, 5m, 48h, 7d or 2w, or a cron expression of five fields (got "30")
+nudged.yml:1: ` + database + `
+nudged.yml:2: smtp.tls: want one of mandatory, opportunistic, implicit, none (got "maybe")
+nudged.yml:2: smtp.host: needed here: want the name of the relay (got "")
+nudged.yml:3: mail.form: unknown key, want one of from, bounce_address, message_id_domain, unsubscribe, thread, templates, allow_recipients (got "a@example.com")
+nudged.yml:3: mail.from: needed here: want the address that mail comes from (got "")`},
+		"wrong is not absent": {text: "database: {url_file: none}\nsmtp: [1]\nmail: {from: nobody}\n", needs: []Need{NeedDatabase, NeedMail},
+			want: `nudged.yml:1: database.url_file: file cannot be read: no such file or directory (got "none")
+nudged.yml:2: smtp: want a section with keys (got a list)
+nudged.yml:3: mail.from: want one address, ASCII in front of the @, such as "Example <reminders@example.com>" (got "nobody")`},
+		"not YAML": {text: "smtp: {host: a\n", needs: []Need{NeedMail}, want: `nudged.yml:1: not valid YAML: could not find flow mapping end token '}'`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := Parse("nudged.yml", []byte(tt.text), Overrides{}, tt.needs...)
+			got := ""
+			if err != nil {
+				got = err.Error()
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("mistakes (-want +got):\n%s", diff)
+			}
+		})
 	}
-	c, err := Parse("nudged.yml", []byte("environment: test\nsmtp:\n  port: 25\nmail:\n"), Overrides{DatabaseURL: "postgres:///app"})
-	if err != nil {
-		t.Fatal(err)
+	if _, err := Load("", Overrides{}, NeedDatabase); err == nil || err.Error() != database {
+		t.Errorf("without a file: %v", err)
 	}
-	if err := c.Require(NeedDatabase); err != nil {
-		t.Error(err)
-	}
-	want = `nudged.yml:2: smtp.host: needed here: want the name of the relay (got "")
-nudged.yml:4: mail.from: needed here: want the address that mail comes from (got "")`
-	if err := c.Require(NeedDatabase, NeedMail); err == nil || err.Error() != want {
-		t.Errorf("got\n%v\nwant\n%s", err, want)
+	if _, err := Load("", Overrides{DatabaseURL: "postgres:///app"}, NeedDatabase); err != nil {
+		t.Errorf("with the flag: %v", err)
 	}
 }
 
@@ -259,6 +282,113 @@ func TestFilesThatCannotBeRead(t *testing.T) {
 		if _, err := Load(file, Overrides{}); err == nil || !strings.HasSuffix(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("got %v, want …%s", err, want)
 		}
+	}
+}
+
+// Pipes, devices and the like are refused wherever the configuration names a file; nothing waits
+// for them. Links are followed.
+func TestOnlyRegularFilesAreRead(t *testing.T) {
+	dir := t.TempDir()
+	pipe, link := filepath.Join(dir, "pipe"), filepath.Join(dir, "link.yml")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "real.yml"), []byte("environment: linked"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("real.yml", link); err != nil {
+		t.Fatal(err)
+	}
+	if c, err := Load(link, Overrides{}); err != nil || c.Environment != "linked" {
+		t.Errorf("through a link: %v", err)
+	}
+	const irregular = "file cannot be read: not a regular file"
+	for _, path := range []string{pipe, "/dev/zero"} {
+		if _, err := Load(path, Overrides{}); err == nil || err.Error() != path+": "+irregular {
+			t.Errorf("got %v, want %s: %s", err, path, irregular)
+		}
+		if err := CheckFile(path); err == nil || err.Error() != irregular {
+			t.Errorf("got %v, want %s", err, irregular)
+		}
+		for key, text := range map[string]string{
+			"database.url_file":         "database: {url_file: %s}",
+			"smtp.password_file":        "smtp: {username: a, password_file: %s}",
+			"smtp.ca_file":              "smtp: {ca_file: %s}",
+			"cadences.default.holidays": "cadences: {default: {after: [3d], holidays: %s}}",
+		} {
+			_, err := Parse("nudged.yml", fmt.Appendf(nil, text, path), Overrides{})
+			if want := fmt.Sprintf("nudged.yml:1: %s: %s (got %q)", key, irregular, path); err == nil || err.Error() != want {
+				t.Errorf("got %v, want %s", err, want)
+			}
+		}
+	}
+}
+
+// A folder hands out the files that readFile takes, and says of the others what is wrong.
+func TestFolder(t *testing.T) {
+	dir := t.TempDir()
+	if err := errors.Join(
+		syscall.Mkfifo(filepath.Join(dir, "pipe"), 0o600),
+		os.WriteFile(filepath.Join(dir, "large"), make([]byte, maxFile+1), 0o600),
+		os.WriteFile(filepath.Join(dir, "small"), []byte("text"), 0o600),
+		os.Symlink("small", filepath.Join(dir, "link")),
+	); err != nil {
+		t.Fatal(err)
+	}
+	files := Folder(dir)
+	if entries, err := fs.ReadDir(files, "."); err != nil || len(entries) != 4 {
+		t.Errorf("entries %v, %v", entries, err)
+	}
+	if text, err := fs.ReadFile(files, "link"); err != nil || string(text) != "text" {
+		t.Errorf("through a link: %q, %v", text, err)
+	}
+	for name, want := range map[string]string{"pipe": "not a regular file", "large": "file is larger than 1 MiB"} {
+		_, err := fs.ReadFile(files, name)
+		if failure, ok := errors.AsType[*fs.PathError](err); !ok || failure.Err.Error() != want {
+			t.Errorf("%s: got %v, want %s", name, err, want)
+		}
+		if _, err := fs.Stat(files, name); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// Files of editors on Windows: line ends of two characters, and a byte order mark in front.
+func TestLineEndsAndByteOrderMark(t *testing.T) {
+	want, err := Load("testdata/good/full.yml", Overrides{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		t.Helper()
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	for _, mark := range []string{"", "\ufeff"} {
+		for _, name := range []string{"ca.pem", "database-url", "full.yml", "holidays.txt", "smtp-password"} {
+			text, err := os.ReadFile(filepath.Join("testdata/good", name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			write(name, mark+strings.ReplaceAll(string(text), "\n", "\r\n"))
+		}
+		if err := os.MkdirAll(filepath.Join(dir, "templates"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		got, err := Load(filepath.Join(dir, "full.yml"), Overrides{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got.File, got.Hash, got.Mail.Templates = want.File, want.Hash, want.Mail.Templates
+		compare(t, want, got)
+	}
+	_, err = Load(write("wrong.yml", "\ufeffpoll:\r\n  every: 30s\r\n  batch: 0\r\n"), Overrides{})
+	if line := dir + `/wrong.yml:3: poll.batch: want a whole number from 1 to 10000 (got "0")`; err == nil || err.Error() != line {
+		t.Errorf("got %v, want %s", err, line)
 	}
 }
 

@@ -70,12 +70,9 @@ func (ms Mistakes) about(path string) bool {
 	})
 }
 
-// err returns the mistakes as an error, or nil where there are none.
-func (ms Mistakes) err() error {
-	if len(ms) == 0 {
-		return nil
-	}
-	return ms
+// exactly reports whether there is a mistake about this very key.
+func (ms Mistakes) exactly(path string) bool {
+	return slices.ContainsFunc(ms, func(m Mistake) bool { return m.Key == path })
 }
 
 // maxShown is how many characters of a value a mistake repeats.

@@ -43,6 +43,8 @@ type reader struct {
 	dir      string // what relative file names start from
 	mistakes Mistakes
 	sum      hash.Hash // over every file that was read, secrets excepted
+
+	withoutRelay bool
 }
 
 func (r *reader) add(at place, path, reason, got string) {

@@ -7,7 +7,13 @@ import (
 )
 
 // Recipients says who may be mailed. The zero value allows everyone.
-type Recipients struct{ patterns []*regexp.Regexp }
+type Recipients struct {
+	patterns []*regexp.Regexp
+	texts    []string
+}
+
+// Patterns are those of the configuration, as they are written there.
+func (r Recipients) Patterns() []string { return r.texts }
 
 // Allow reports whether a bare address may be mailed. Upper and lower case are the same.
 func (r Recipients) Allow(address string) bool {
@@ -32,7 +38,7 @@ func (r *reader) recipients(s *section, key string, dst *Recipients) {
 		if err != nil && !r.wrong(path) {
 			r.mistake(path, err.Error(), text)
 		}
-		dst.patterns = append(dst.patterns, pattern)
+		dst.patterns, dst.texts = append(dst.patterns, pattern), append(dst.texts, text)
 	}
 }
 

@@ -22,7 +22,7 @@ func (r *reader) rules(c *Config) {
 func (r *reader) smtpRules(c *Config) {
 	s := c.SMTP
 	switch {
-	case r.wrong("smtp.username") || r.wrong("smtp.password_file"):
+	case r.withoutRelay || r.wrong("smtp.username") || r.wrong("smtp.password_file"):
 	case s.Username != "" && s.Password.Empty():
 		r.mistake("smtp.password_file", "needed with smtp.username, want the name of a file", "")
 	case s.Username == "" && !s.Password.Empty():
@@ -50,4 +50,25 @@ func (r *reader) mailRules(c *Config) {
 		r.mistake("mail.message_id_domain", "needed where mail.from has no domain name, want a domain name", "")
 	}
 	m.MessageIDDomain = ascii
+}
+
+// needs checks that what a command cannot do without is there. A key that is wrong by itself, or that
+// lies in a section that is, is left out.
+func (r *reader) needs(c *Config, needs []Need) {
+	want := func(key string, empty bool, reason string) {
+		section, _, _ := strings.Cut(key, ".")
+		if empty && !r.wrong(key) && !r.mistakes.exactly(section) {
+			r.add(r.find(key), key, "needed here: "+reason, quote(""))
+		}
+	}
+	for _, need := range needs {
+		switch need {
+		case NeedDatabase:
+			empty := c.Database.URL.Empty() && !r.wrong("database.url_file") && !r.wrong("--database.url")
+			want("database.url", empty, "set it, database.url_file, --database.url or NUDGED_DATABASE_URL")
+		case NeedMail:
+			want("smtp.host", c.SMTP.Host == "", "want the name of the relay")
+			want("mail.from", c.Mail.From.Address == "", "want the address that mail comes from")
+		}
+	}
 }

@@ -76,12 +76,16 @@ func (r *reader) poll(s *section, c *Poll) {
 }
 
 func (r *reader) smtp(s *section, c *SMTP) {
+	password := optional(r.secretFile)
+	if r.withoutRelay {
+		password = unread
+	}
 	scalar(s, "host", &c.Host, optional(host))
 	scalar(s, "port", &c.Port, integer(1, 65_535))
 	scalar(s, "tls", &c.TLS, oneOf(TLSMandatory, TLSOpportunistic, TLSImplicit, TLSNone))
 	scalar(s, "ca_file", &c.RootCAs, optional(r.certificates))
 	scalar(s, "username", &c.Username, line)
-	scalar(s, "password_file", &c.Password, optional(r.secretFile))
+	scalar(s, "password_file", &c.Password, password)
 	scalar(s, "connections", &c.Connections, integer(1, 1000))
 	scalar(s, "rate", &c.Rate, rate)
 	scalar(s, "dial_timeout", &c.DialTimeout, duration(time.Millisecond))

@@ -68,13 +68,31 @@ func TestAdoptRefusesWhatIsNotItsOwn(t *testing.T) {
 			if text := err.Error(); !strings.Contains(text, tt.says) || !strings.Contains(text, "nudged adopt") || strings.Contains(text, "\n") {
 				t.Errorf("got %q, want one line that says %q and what to do", text, tt.says)
 			}
-			if err := f.store.Readopt(t.Context(), tt.environment, postgres.Act{Actor: "ann", Why: "moved"}); err != nil {
-				t.Fatal(err)
+			if adopted, err := f.store.Readopt(t.Context(), tt.environment, false, postgres.Act{Actor: "ann", Why: "moved"}); !adopted || err != nil {
+				t.Fatalf("adopted: %t, %v", adopted, err)
 			}
 			if err := f.store.Adopt(t.Context(), tt.environment); err != nil {
 				t.Errorf("after a person adopted it: %v", err)
 			}
 		})
+	}
+}
+
+// A database that is in service already is adopted anew only by force: its due slots would be lost.
+func TestReadoptLeavesWhatIsInService(t *testing.T) {
+	t.Parallel()
+	f, by := newFixture(t), postgres.Act{Actor: "ann", Why: "to be sure"}
+	const untouched = `SELECT count(*) FROM nudged.installation WHERE not_before IS NULL`
+	const noted = `SELECT count(*) FROM nudged.events WHERE action = 'adopt' AND actor = 'ann' AND detail = 'test' AND why = 'to be sure'`
+	if adopted, err := f.store.Readopt(t.Context(), "test", false, by); adopted || err != nil || f.count(untouched) != 1 || f.count(noted) != 0 {
+		t.Errorf("adopted: %t, %v; want nothing changed", adopted, err)
+	}
+	if adopted, err := f.store.Readopt(t.Context(), "test", true, by); !adopted || err != nil || f.count(untouched) != 0 || f.count(noted) != 1 {
+		t.Errorf("by force, adopted: %t, %v", adopted, err)
+	}
+	f.exec(`TRUNCATE nudged.installation`)
+	if adopted, err := f.store.Readopt(t.Context(), "test", false, by); !adopted || err != nil || f.count(noted) != 2 {
+		t.Errorf("before the first daemon, adopted: %t, %v", adopted, err)
 	}
 }
 

@@ -154,20 +154,6 @@ func TestInfiniteInstants(t *testing.T) {
 	}
 }
 
-// A link that was created before all time has slots that are long over, and nothing goes out.
-func TestAnchorBeforeAllTime(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t)
-	f.due1("r")
-	f.exec(`UPDATE nudged.links SET created_at = '-infinity'`)
-	if result := f.pass("a"); len(result.Tasks) != 0 {
-		t.Errorf("got %+v, want nothing to be sent", result.Tasks)
-	}
-	if n := f.count(`SELECT count(*) FROM nudged.schedules WHERE wake_at > now()`); n != 1 {
-		t.Error("the request does not wait for its next slot")
-	}
-}
-
 // B04: where an instant of the application has no zone, nothing guesses one. The mistake is told with
 // the name of the column, and AT TIME ZONE in the view puts it right, in whatever zone the session is.
 func TestInstantWithoutZoneIsRefused(t *testing.T) {

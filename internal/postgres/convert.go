@@ -10,7 +10,7 @@ import (
 )
 
 // instant turns a nullable timestamptz into the domain's: NULL is the zero time, infinity is
-// scheduler.Forever, -infinity an instant before every other.
+// scheduler.Forever, -infinity scheduler.BeforeAll.
 func instant(t pgtype.Timestamptz) time.Time {
 	switch {
 	case !t.Valid:
@@ -18,7 +18,7 @@ func instant(t pgtype.Timestamptz) time.Time {
 	case t.InfinityModifier == pgtype.Infinity:
 		return scheduler.Forever()
 	case t.InfinityModifier == pgtype.NegativeInfinity:
-		return time.Unix(0, 0).UTC()
+		return scheduler.BeforeAll()
 	default:
 		return t.Time.UTC()
 	}

@@ -42,7 +42,7 @@ func NewGauges(store *Store, reg prometheus.Registerer, log *slog.Logger) (*Gaug
 			Name: "nudged_unknown_outcomes", Help: "Reminders whose fate is unknown and waits for a person.",
 		}),
 		problems: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "nudged_requests_misconfigured", Help: "Requests whose row names a cadence or zone that does not exist, by reason.",
+			Name: "nudged_requests_misconfigured", Help: "Requests whose row has a mistake, such as a cadence that does not exist, by reason.",
 		}, []string{"reason"}),
 	}
 	for _, c := range []prometheus.Collector{g.open, g.due, g.oldest, g.unknown, g.problems, poolCollector(store)} {
@@ -92,16 +92,18 @@ func (g *Gauges) refresh(ctx context.Context, read func(context.Context) error) 
 }
 
 func (g *Gauges) readBacklog(ctx context.Context) error {
-	var due, unknown, badCadence, badZone int64
+	var due, unknown int64
 	var oldest pgtype.Timestamptz
-	err := g.store.pool.QueryRow(ctx, backlogSQL).Scan(&due, &oldest, &unknown, &badCadence, &badZone)
+	var problems map[scheduler.Problem]int64
+	err := g.store.pool.QueryRow(ctx, backlogSQL).Scan(&due, &oldest, &unknown, &problems)
 	if err != nil {
 		return fmt.Errorf("read the backlog: %w", err)
 	}
 	g.due.Set(float64(due))
 	g.unknown.Set(float64(unknown))
-	g.problems.WithLabelValues(string(scheduler.ProblemUnknownCadence)).Set(float64(badCadence))
-	g.problems.WithLabelValues(string(scheduler.ProblemUnknownZone)).Set(float64(badZone))
+	for _, p := range scheduler.Problems() {
+		g.problems.WithLabelValues(string(p)).Set(float64(problems[p]))
+	}
 	g.oldest.Set(0)
 	if oldest.Valid {
 		g.oldest.Set(float64(oldest.Time.UnixMilli()) / 1000)

@@ -46,6 +46,8 @@ func zeros() map[string]float64 {
 		"nudged_requests_open pending": 0, "nudged_requests_open pending_resubmission": 0,
 		"nudged_slots_due": 0, "nudged_oldest_due_slot_timestamp_seconds": 0, "nudged_unknown_outcomes": 0,
 		"nudged_requests_misconfigured unknown_cadence": 0, "nudged_requests_misconfigured unknown_zone": 0,
+		"nudged_requests_misconfigured anchor_out_of_range": 0, "nudged_requests_misconfigured unknown_locale": 0,
+		"nudged_requests_misconfigured invalid_reply_to": 0,
 	}
 }
 
@@ -140,6 +142,22 @@ func TestGauges(t *testing.T) {
 
 	f.exec(`UPDATE nudged.requests SET cadence = 'hourly' WHERE id IN ('r-1', 'r-2')`)
 	f.exec(`UPDATE nudged.requests SET time_zone = 'Europe/Atlantis' WHERE id = 'r-3'`)
+	f.exec(`UPDATE nudged.links SET created_at = 'infinity' WHERE request_id = 'r-4'`)
+	f.exec(`UPDATE nudged.requests SET reply_to = 'nobody' WHERE id = 'r-5'`)
+	f.policy.Usable = func(r scheduler.Request) []scheduler.Problem {
+		if r.ReplyTo == "nobody" {
+			return []scheduler.Problem{scheduler.ProblemBadReplyTo}
+		}
+		return nil
+	}
+	f.pass("a")
+	g.want(map[string]float64{
+		"nudged_requests_open pending":                  5,
+		"nudged_requests_misconfigured unknown_cadence": 2, "nudged_requests_misconfigured unknown_zone": 1,
+		"nudged_requests_misconfigured anchor_out_of_range": 1, "nudged_requests_misconfigured invalid_reply_to": 1,
+	})
+	f.exec(`UPDATE nudged.requests SET reply_to = 'marta@example.com' WHERE id = 'r-5'`)
+	f.exec(`UPDATE nudged.links SET created_at = now() WHERE request_id = 'r-4'`)
 	f.pass("a")
 	g.want(map[string]float64{
 		"nudged_requests_open pending":                  5,

@@ -66,24 +66,25 @@ func (s *Store) Pause(ctx context.Context, requestID string, until time.Time, by
 	if until.Equal(scheduler.Forever()) {
 		at = pgtype.Timestamptz{Valid: true, InfinityModifier: pgtype.Infinity}
 	}
-	return s.setPause(ctx, requestID, at, "pause", by)
+	_, err := s.setPause(ctx, requestID, at, "pause", by)
+	return err
 }
 
-// Resume ends a pause.
-func (s *Store) Resume(ctx context.Context, requestID string, by Act) error {
+// Resume ends a pause; it reports whether there was one.
+func (s *Store) Resume(ctx context.Context, requestID string, by Act) (bool, error) {
 	return s.setPause(ctx, requestID, pgtype.Timestamptz{}, "resume", by)
 }
 
-func (s *Store) setPause(ctx context.Context, requestID string, until pgtype.Timestamptz, action string, by Act) error {
-	var moved, touched int64
-	err := s.pool.QueryRow(ctx, pauseSQL, requestID, until, action, by.Actor, by.Why).Scan(&moved, &touched)
+func (s *Store) setPause(ctx context.Context, requestID string, until pgtype.Timestamptz, action string, by Act) (bool, error) {
+	var found, moved, touched int64
+	err := s.pool.QueryRow(ctx, pauseSQL, requestID, until, action, by.Actor, by.Why).Scan(&found, &moved, &touched)
 	if err != nil {
-		return fmt.Errorf("%s request %s: %w", action, requestID, err)
+		return false, fmt.Errorf("%s request %s: %w", action, requestID, err)
 	}
-	if moved == 0 {
-		return fmt.Errorf("request %s: %w", requestID, ErrNotFound)
+	if found == 0 {
+		return false, fmt.Errorf("request %s: %w", requestID, ErrNotFound)
 	}
-	return nil
+	return moved > 0, nil
 }
 
 // Suppress keeps an address from being mailed; it reports whether that is new.
@@ -106,12 +107,14 @@ func (s *Store) setSuppression(ctx context.Context, sql, address string, by Act)
 }
 
 // Readopt takes this database for an environment because a person says so. Slots due until now
-// are never sent.
-func (s *Store) Readopt(ctx context.Context, environment string, by Act) error {
-	if _, err := s.pool.Exec(ctx, readoptSQL, environment, by.Actor, by.Why); err != nil {
-		return fmt.Errorf("adopt the database: %w", err)
+// are never sent. A database that is in service for the environment already is left alone, unless it
+// is forced; the result reports whether it was adopted.
+func (s *Store) Readopt(ctx context.Context, environment string, force bool, by Act) (bool, error) {
+	var adopted int64
+	if err := s.pool.QueryRow(ctx, readoptSQL, environment, by.Actor, by.Why, force).Scan(&adopted); err != nil {
+		return false, fmt.Errorf("adopt the database: %w", err)
 	}
-	return nil
+	return adopted > 0, nil
 }
 
 // EachOpen calls f with everything about each open request, in the order of their ids.
@@ -140,32 +143,4 @@ func (s *Store) EachOpen(ctx context.Context, f func(scheduler.Input) error) err
 		}
 		last = ids[len(ids)-1]
 	}
-}
-
-// Event is what somebody did about a request.
-type Event struct {
-	At     time.Time `json:"at"` // UTC
-	Actor  string    `json:"actor"`
-	Action string    `json:"action"`
-	Slot   string    `json:"slot,omitempty"`
-	Detail string    `json:"detail,omitempty"`
-	Why    string    `json:"why"`
-}
-
-// Events lists what people did about one request, the oldest first.
-func (s *Store) Events(ctx context.Context, requestID string) ([]Event, error) {
-	rows, err := s.pool.Query(ctx, eventsSQL, requestID)
-	if err != nil {
-		return nil, fmt.Errorf("list events: %w", err)
-	}
-	list, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (Event, error) {
-		var e Event
-		err := row.Scan(&e.At, &e.Actor, &e.Action, &e.Slot, &e.Detail, &e.Why)
-		e.At = e.At.UTC()
-		return e, err
-	})
-	if err != nil {
-		return nil, fmt.Errorf("list events: %w", err)
-	}
-	return list, nil
 }

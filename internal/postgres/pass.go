@@ -39,6 +39,7 @@ func (s *Store) RunPass(ctx context.Context, p scheduler.Pass) (scheduler.PassRe
 	}
 	s.restless.calm(got.woken, got.locked)
 	s.restless.add(got.lost...)
+	result.More = s.turns.over(p.Due, got.offered, result.Due)
 	return result, nil
 }
 
@@ -48,6 +49,8 @@ type taken struct {
 	woken  []string // that were restless,
 	locked []string // and of these, those that still cannot be woken
 	lost   []string // whose claim was lost, and that cannot be woken now
+
+	offered int // whose turn it was, taken or not
 }
 
 // take settles lost claims, wakes who is restless, then locks the schedules to look at. It refuses
@@ -57,14 +60,42 @@ func (s *Store) take(ctx context.Context, tx pgx.Tx, p scheduler.Pass, result *s
 	if got.woken, err = s.restless.list(ctx, tx); err != nil {
 		return got, err
 	}
+	turns, err := s.turns.next(ctx, tx, p.Due)
+	if err != nil {
+		return got, err
+	}
+	got.offered = len(turns)
 	environment := *s.environment.Load()
 	batch := &pgx.Batch{}
+	batch.Queue(pinSQL)
 	batch.Queue(clockSQL, environment).QueryRow(func(row pgx.Row) error { return row.Scan(&result.Now, &adopted) })
 	batch.Queue(recoverSQL).QueryRow(func(row pgx.Row) error {
 		return row.Scan(&result.LeaseLost, &result.Unknown, &got.lost)
 	})
 	queueWake(batch, got.woken, func(locked []string) { got.locked = locked })
-	batch.Queue(takeSQL, p.Fresh, p.Due).Query(func(rows pgx.Rows) error {
+	queueTake(batch, p, turns, &got, result)
+	if err := tx.SendBatch(ctx, batch).Close(); err != nil {
+		return got, fmt.Errorf("take schedules: %w", err)
+	}
+	if !adopted {
+		return got, &AdoptionError{Have: environment, Want: environment}
+	}
+	return got, nil
+}
+
+// queueTake takes who is due, by turns where there are any and else by age, and who waits to be
+// planned.
+func queueTake(batch *pgx.Batch, p scheduler.Pass, turns []string, got *taken, result *scheduler.PassResult) {
+	due := p.Due
+	if len(turns) > 0 {
+		due = 0
+		batch.Queue(takeTurnsSQL, turns).Query(func(rows pgx.Rows) error {
+			ids, err := pgx.CollectRows(rows, pgx.RowTo[string])
+			got.ids, result.Due = append(got.ids, ids...), len(ids)
+			return err
+		})
+	}
+	batch.Queue(takeSQL, p.Fresh, due).Query(func(rows pgx.Rows) error {
 		var id string
 		var fresh bool
 		_, err := pgx.ForEachRow(rows, []any{&id, &fresh}, func() error {
@@ -78,13 +109,6 @@ func (s *Store) take(ctx context.Context, tx pgx.Tx, p scheduler.Pass, result *s
 		})
 		return err
 	})
-	if err := tx.SendBatch(ctx, batch).Close(); err != nil {
-		return got, fmt.Errorf("take schedules: %w", err)
-	}
-	if !adopted {
-		return got, &AdoptionError{Have: environment, Want: environment}
-	}
-	return got, nil
 }
 
 // writes gathers what the plans of one pass decided, column by column.
@@ -110,9 +134,9 @@ type writes struct {
 		link                         []time.Time
 	}
 	wakes struct {
-		request []string
-		at      []pgtype.Timestamptz
-		problem []pgtype.Text
+		request          []string
+		at               []pgtype.Timestamptz
+		problem, account []pgtype.Text
 	}
 	gone []string
 }
@@ -143,6 +167,11 @@ func (w *writes) add(in scheduler.Input, d scheduler.Decision) error {
 	w.wakes.request = append(w.wakes.request, in.RequestID)
 	w.wakes.at = append(w.wakes.at, timestamp(d.Wake))
 	w.wakes.problem = append(w.wakes.problem, text(string(d.Problem)))
+	account := ""
+	if in.Request != nil {
+		account = in.Request.AccountID
+	}
+	w.wakes.account = append(w.wakes.account, text(account))
 	return nil
 }
 
@@ -222,7 +251,7 @@ func (w *writes) send(ctx context.Context, tx pgx.Tx, result *scheduler.PassResu
 			return err
 		})
 	}
-	batch.Queue(setWakesSQL, w.wakes.request, w.wakes.at, w.wakes.problem)
+	batch.Queue(setWakesSQL, w.wakes.request, w.wakes.at, w.wakes.problem, w.wakes.account)
 	if len(w.gone) > 0 {
 		batch.Queue(forgetSQL, w.gone)
 	}

@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -54,7 +55,31 @@ func readInputs(ctx context.Context, db querier, ids []string) (inputs []schedul
 		in := byID[r.RequestID]
 		in.Reminders = append(in.Reminders, r)
 	}
+	for i := range inputs {
+		keepIdentity(&inputs[i])
+	}
 	return inputs, nil
+}
+
+// sameLink is how far a created_at may move without being a refresh: an application that writes a
+// row back as it read it may cut or round its instants, to milliseconds or to seconds.
+const sameLink = time.Second
+
+// keepIdentity gives a link the created_at that the ledger knows it by.
+func keepIdentity(in *scheduler.Input) {
+	if in.Link == nil {
+		return
+	}
+	var known *scheduler.Reminder
+	for i, r := range in.Reminders {
+		moved := r.LinkCreatedAt.Sub(in.Link.CreatedAt).Abs() < sameLink
+		if moved && (known == nil || r.CreatedAt.After(known.CreatedAt)) {
+			known = &in.Reminders[i]
+		}
+	}
+	if known != nil {
+		in.Link.CreatedAt = known.LinkCreatedAt
+	}
 }
 
 // zonesGiven refuses an instant without a time zone, as a view over an application's own table may

@@ -14,14 +14,15 @@ import (
 // Settle records outcomes and hands off claims in one commit and one round trip: a batch outside
 // a transaction block is one implicit transaction.
 func (s *Store) Settle(ctx context.Context, b scheduler.Batch) ([]scheduler.HandOffResult, error) {
+	if len(b.Settlements) == 0 && len(b.HandOffs) == 0 {
+		return nil, nil
+	}
 	batch := &pgx.Batch{}
+	batch.Queue(pinSQL)
 	queueSettlements(batch, b.Settlements)
 	queueWake(batch, unsettled(b.Settlements), func(locked []string) { s.restless.add(locked...) })
 	var results []scheduler.HandOffResult
 	queueHandOffs(batch, b.HandOffs, b.Lease, &results)
-	if batch.Len() == 0 {
-		return nil, nil
-	}
 	if err := s.pool.SendBatch(ctx, batch).Close(); err != nil {
 		return nil, fmt.Errorf("settle %d outcomes and hand off %d reminders: %w", len(b.Settlements), len(b.HandOffs), err)
 	}

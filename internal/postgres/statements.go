@@ -47,12 +47,22 @@ var (
 	openIDsSQL string
 	//go:embed sql/events.sql
 	eventsSQL string
+	//go:embed sql/requests_of.sql
+	requestsOfSQL string
+	//go:embed sql/installation.sql
+	installationSQL string
 	//go:embed sql/wake.sql
 	wakeSQL string
 	//go:embed sql/heal.sql
 	healSQL string
 	//go:embed sql/clock.sql
 	clockSQL string
+	//go:embed sql/pin.sql
+	pinSQL string
+	//go:embed sql/turns.sql
+	turnsSQL string
+	//go:embed sql/take_turns.sql
+	takeTurnsSQL string
 	//go:embed sql/purge.sql
 	purgeSQL string
 	//go:embed sql/status_backlog.sql

@@ -33,11 +33,11 @@ type Status struct {
 	Upcoming  []int // requests whose next slot falls into each of the days
 }
 
-// Mistake is a request whose row names a cadence or a zone that does not exist.
+// Mistake is a request whose row has a mistake.
 type Mistake struct {
 	RequestID string
 	Problem   scheduler.Problem
-	Value     string // what the row names
+	Value     string // what the row says; empty where that may be an address
 }
 
 // Status reads how things stand, in one round trip. It costs the same whatever the number of

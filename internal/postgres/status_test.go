@@ -166,19 +166,27 @@ func TestStatusListsWhatWaitsForAPerson(t *testing.T) {
 			SELECT $1, t, '7d', t, 'unknown', 'worker_lost', 1, 'host/1', t, t, 'm@example.com', t - $2::interval FROM now() AS t`,
 			fmt.Sprint("u-", i), time.Duration(i)*time.Hour)
 	}
-	f.exec(`INSERT INTO nudged.requests (id, account_id, status, recipient_email, title, cadence, time_zone)
-		VALUES ('c', 'a', 'pending', 'c@example.com', 'T', 'weekley', 'UTC'), ('z', 'a', 'pending', 'z@example.com', 'T', 'default', 'Europe/Pariss')`)
-	f.exec(`INSERT INTO nudged.schedules (request_id, problem) VALUES ('c', 'unknown_cadence'), ('z', 'unknown_zone'), ('gone', 'unknown_zone')`)
-	got := f.status(postgres.StatusQuery{Rows: 3, Count: 100, Days: hours(1)})
-	if got.Unknown != 5 || len(got.Unsettled) != 3 {
-		t.Errorf("%d unknown and %d listed, want 5 and 3", got.Unknown, len(got.Unsettled))
+	f.exec(`INSERT INTO nudged.requests (id, account_id, status, recipient_email, title, cadence, time_zone, locale, reply_to)
+		VALUES ('c', 'a', 'pending', 'c@example.com', 'T', 'weekley', 'UTC', NULL, NULL), ('z', 'a', 'pending', 'z@example.com', 'T', 'default', 'Europe/Pariss', NULL, NULL),
+		('l', 'a', 'pending', 'l@example.com', 'T', NULL, NULL, 'fran_ais', NULL), ('r', 'a', 'pending', 'r@example.com', 'T', NULL, NULL, NULL, 'nobody@')`)
+	f.exec(`INSERT INTO nudged.links (request_id, url, created_at) VALUES ('a', 'https://example.com/u', 'infinity')`)
+	f.exec(`DELETE FROM nudged.schedules`)
+	f.exec(`INSERT INTO nudged.schedules (request_id, problem) VALUES ('c', 'unknown_cadence'), ('z', 'unknown_zone'), ('gone', 'unknown_zone'),
+		('a', 'anchor_out_of_range'), ('l', 'unknown_locale'), ('r', 'invalid_reply_to')`)
+	got := f.status(postgres.StatusQuery{Rows: 6, Count: 100, Days: hours(1)})
+	if got.Unknown != 5 || len(got.Unsettled) != 5 {
+		t.Errorf("%d unknown and %d listed, want 5 and 5", got.Unknown, len(got.Unsettled))
+	}
+	if few := f.status(postgres.StatusQuery{Rows: 3, Count: 100, Days: hours(1)}); len(few.Unsettled) != 3 || len(few.Mistakes) != 3 {
+		t.Errorf("%d unknown and %d mistakes listed, want 3 of each", len(few.Unsettled), len(few.Mistakes))
 	}
 	if r := got.Unsettled[0]; r.RequestID != "u-4" || r.State != scheduler.StateUnknown || r.Reason != scheduler.ReasonWorkerLost ||
 		r.MessageID != "m@example.com" || r.ClaimedBy != "host/1" || r.HandedOffAt.IsZero() {
 		t.Errorf("the oldest unknown one is %+v", r)
 	}
 	if diff := cmp.Diff([]postgres.Mistake{
-		{"c", scheduler.ProblemUnknownCadence, "weekley"}, {"gone", scheduler.ProblemUnknownZone, ""}, {"z", scheduler.ProblemUnknownZone, "Europe/Pariss"},
+		{"a", scheduler.ProblemBadAnchor, "infinity"}, {"r", scheduler.ProblemBadReplyTo, ""},
+		{"c", scheduler.ProblemUnknownCadence, "weekley"}, {"l", scheduler.ProblemUnknownLocale, "fran_ais"}, {"gone", scheduler.ProblemUnknownZone, ""}, {"z", scheduler.ProblemUnknownZone, "Europe/Pariss"},
 	}, got.Mistakes); diff != "" {
 		t.Errorf("mistakes (-want +got):\n%s", diff)
 	}

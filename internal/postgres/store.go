@@ -30,6 +30,7 @@ type Store struct {
 	pool        *pgxpool.Pool
 	environment atomic.Pointer[string] // that Adopt was called with
 	restless    restless
+	turns       turns
 }
 
 // Open reads the configuration and makes the pool. It does not connect yet, so that a daemon can

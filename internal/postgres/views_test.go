@@ -194,8 +194,10 @@ func TestTheRestOverViews(t *testing.T) {
 	if n := v.count(`SELECT count(*) FROM app.cases WHERE id = 42 AND on_hold_until = 'infinity' AND hold_reason = 'on holiday'`); n != 1 {
 		t.Error("the pause is not in the application's table")
 	}
-	if err := v.store.Resume(ctx, "42", by); err != nil {
-		t.Error(err)
+	for _, paused := range []bool{true, false} {
+		if was, err := v.store.Resume(ctx, "42", by); was != paused || err != nil {
+			t.Errorf("resumed: %t, %v, want %t", was, err, paused)
+		}
 	}
 	if again, err := v.store.Replan(ctx, "another configuration"); !again || err != nil {
 		t.Errorf("replan: %t, %v", again, err)
@@ -210,8 +212,8 @@ func TestTheRestOverViews(t *testing.T) {
 	if _, err := v.store.Suppress(ctx, "ann@example.com", by); err != nil {
 		t.Error(err)
 	}
-	if err := v.store.Readopt(ctx, "test", by); err != nil {
-		t.Error(err)
+	if adopted, err := v.store.Readopt(ctx, "test", true, by); !adopted || err != nil {
+		t.Errorf("adopted: %t, %v", adopted, err)
 	}
 	if in, documents, err := v.store.Load(ctx, "42"); err != nil || !in.Suppressed || len(documents) != 3 {
 		t.Errorf("load: suppressed %t, %d documents, %v", in.Suppressed, len(documents), err)

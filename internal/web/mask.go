@@ -82,7 +82,7 @@ func (m masker) documents(list []scheduler.Document) []scheduler.Document {
 }
 
 // events keeps who acted: a login and a host look like an address and are none.
-func (m masker) events(list []Event) []Event {
+func (m masker) events(list []scheduler.Event) []scheduler.Event {
 	list = slices.Clone(list)
 	for i := range list {
 		list[i].Detail, list[i].Why = m.text(list[i].Detail), m.text(list[i].Why)

@@ -64,11 +64,16 @@ type Overview struct {
 	Upcoming    []Day
 }
 
-// Mistake is a request whose row names a cadence or a zone that does not exist.
+// Mistake is a request whose row has a mistake.
 type Mistake struct {
 	RequestID string
 	Problem   scheduler.Problem
-	Value     string // what the row names
+	Value     string // what the row says; empty where that may be an address
+}
+
+// Row has the words for it.
+func (m Mistake) Row() scheduler.Mistake {
+	return scheduler.Mistake{Problem: m.Problem, Value: m.Value}
 }
 
 // Day is one civil day to come.
@@ -81,19 +86,9 @@ type Day struct {
 type Request struct {
 	Explanation scheduler.Explanation
 	Documents   []scheduler.Document
-	Events      []Event
+	Language    string          // that the mail is written in; empty: unknown
 	Task        *scheduler.Task // whose mail is shown; nil: there is none
 	WasSent     bool            // it went out already; otherwise it is the next one
-}
-
-// Event is what a person did about a request.
-type Event struct {
-	At     time.Time
-	Actor  string
-	Action string
-	Slot   string
-	Detail string
-	Why    string
 }
 
 // routes adds the paths of the pages.
@@ -174,13 +169,26 @@ func (s *Server) unavailable(w http.ResponseWriter, r *http.Request, err error) 
 	if r.Context().Err() != nil {
 		return // whoever asked has gone
 	}
-	s.cfg.Logger.Warn("a page is not shown", "err", err)
+	if s.worthTelling() {
+		s.cfg.Logger.Warn("a page is not shown; more of them are not logged for a minute", "err", err)
+	}
 	w.Header().Set("Retry-After", "5")
 	s.write(w, http.StatusServiceUnavailable, "notice", noticePage{
 		page: s.page(root(r)), Title: "The database does not answer",
 		Text: "This page reads the database, which gave no answer in time.",
 		Hint: "Nothing is lost: reminders wait, and outcomes are kept until they can be recorded. The log says what is wrong; metrics and health work without the database.",
 	})
+}
+
+// worthTelling is true once in sayAgain.
+func (s *Server) worthTelling() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if time.Since(s.told) < sayAgain {
+		return false
+	}
+	s.told = time.Now()
+	return true
 }
 
 // read asks for the facts of a page. One page is read at a time: whoever loads pages in haste

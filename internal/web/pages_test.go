@@ -47,22 +47,31 @@ func example(id string) Request {
 	older := reminder("14d", scheduler.StateSkipped, scheduler.ReasonLinkReplaced)
 	older.LinkCreatedAt = anchor.Add(-time.Hour)
 	next := cadence.Slot{Name: "28d", Due: anchor.Add(28 * 24 * time.Hour)}
+	past := []scheduler.Reminder{
+		older, reminder("3d", scheduler.StateSent, ""), reminder("7d", scheduler.StateUnknown, scheduler.ReasonReplyLost),
+		reminder("14d", scheduler.StateFailed, scheduler.ReasonRecipientRefused), reminder("15d", scheduler.StateDeferred, scheduler.ReasonGreylisted),
+	}
+	var slots []scheduler.SlotFate
+	for _, fate := range scheduler.Fates() {
+		slots = append(slots, scheduler.SlotFate{
+			LinkCreatedAt: anchor, Slot: next, Fate: fate, Reason: scheduler.ReasonSuperseded, Rule: hurtful + " per@secret.example",
+			Evidence: []scheduler.Evidence{{At: now, Who: "ann@office-1", Words: hurtful + " per@secret.example"}, {Words: hurtful}},
+		})
+	}
+	for i := range past {
+		slots[i].Row, slots[i].Earlier = &past[i], i == 0
+	}
 	return Request{
 		Explanation: scheduler.Explanation{
-			Sentence: "The sentence " + hurtful, Problem: scheduler.ProblemUnknownZone, Obstacle: scheduler.ReasonPaused,
+			Sentence: "The sentence " + hurtful, Problem: scheduler.ProblemUnknownZone,
+			Mistakes: []scheduler.Mistake{{Problem: scheduler.ProblemUnknownZone, Value: hurtful + " per@secret.example"}},
+			Obstacle: scheduler.ReasonPaused, Hindered: hurtful + " per@secret.example",
 			Input: scheduler.Input{Now: now, RequestID: id, Request: &request, Link: &link},
-			Past: []scheduler.Reminder{
-				older, reminder("3d", scheduler.StateSent, ""), reminder("7d", scheduler.StateUnknown, scheduler.ReasonReplyLost),
-				reminder("14d", scheduler.StateFailed, scheduler.ReasonRecipientRefused), reminder("15d", scheduler.StateDeferred, scheduler.ReasonGreylisted),
-			},
-			Next: []cadence.Slot{next},
-			Decision: scheduler.Decision{
-				Claim:    &scheduler.Claim{Slot: cadence.Slot{Name: "21d", Due: now}},
-				Verdicts: []scheduler.Verdict{{Slot: cadence.Slot{Name: "20d", Due: now}, Reason: scheduler.ReasonSuperseded}},
-			},
+			Past:  past, Slots: slots, Stops: []string{hurtful + " per@secret.example"}, Next: []cadence.Slot{next},
+			Events: []scheduler.Event{{At: now, Actor: "ann@office-1", Action: "pause", Detail: "per@secret.example", Why: hurtful + "per@secret.example"}},
 		},
 		Documents: []scheduler.Document{{Title: hurtful, RejectionReason: "ask per@secret.example", State: scheduler.DocumentRejected}},
-		Events:    []Event{{At: now, Actor: "ann@office-1", Action: "pause", Detail: "per@secret.example", Why: hurtful + "per@secret.example"}},
+		Language:  "fr",
 		Task: &scheduler.Task{
 			Request: request, Link: link, Slot: next, Number: 1,
 			Documents: []scheduler.Document{{Title: "per@secret.example"}},

@@ -2,10 +2,8 @@ package web
 
 import (
 	"errors"
-	"fmt"
-	"time"
+	"slices"
 
-	"nudged/cadence"
 	"nudged/scheduler"
 )
 
@@ -13,24 +11,24 @@ import (
 type requestPage struct {
 	page
 
-	ID          string
-	Sentence    string
-	Tone        tone
-	Problem     string // what is wrong with the row
-	Request     *scheduler.Request
-	Cadence     string
-	Paused      *moment
-	OptedOut    *moment
-	Link        *linkView
-	Documents   []scheduler.Document
-	Past        []step
-	Now         []step // what the next pass does
-	Next        []step
-	Events      []eventView
-	Mail        *mailView
-	AreHidden   bool // addresses and the link
-	Obstacle    string
-	linkCreated time.Time
+	ID        string
+	Sentence  string
+	Tone      tone
+	Mistakes  []string // what is wrong with the rows of the request
+	Request   *scheduler.Request
+	Cadence   string
+	Paused    *moment
+	OptedOut  *moment
+	Link      *linkView
+	Documents []scheduler.Document
+	Past      []step
+	Next      []step
+	Events    []eventView
+	Mail      *mailView
+	AreHidden bool // addresses and the link
+	Obstacle  string
+	Language  string
+	Stops     []string // what would keep the next ones from going out
 }
 
 // linkView is the upload link.
@@ -43,13 +41,21 @@ type linkView struct {
 type step struct {
 	outcome
 
-	Link *moment // where it belongs to a link that was replaced
-	Fate string  // in words, where the ledger has none yet
+	Link  *moment // where it belongs to a link that was replaced
+	Fate  string  // in words
+	Rule  string
+	Facts []fact // beyond the row of the ledger
+}
+
+// fact is one piece of evidence.
+type fact struct {
+	When       *moment
+	Who, Words string
 }
 
 // eventView is what a person did.
 type eventView struct {
-	Event
+	scheduler.Event
 
 	When *moment
 }
@@ -74,7 +80,6 @@ func (s *Server) newRequestPage(p page, id string, r Request) requestPage {
 	view := requestPage{page: p, ID: id, Tone: toneFor(e), Cadence: cadenceOf(e), AreHidden: !mask.show}
 	if link := e.Input.Link; link != nil {
 		mask.link = link.URL
-		view.linkCreated = link.CreatedAt
 		view.Link = &linkView{
 			URL: mask.url(), Created: p.Moment(link.CreatedAt), Expires: p.Moment(link.ExpiresAt), Revoked: p.Moment(link.RevokedAt),
 		}
@@ -84,44 +89,65 @@ func (s *Server) newRequestPage(p page, id string, r Request) requestPage {
 		request := mask.request(*e.Input.Request)
 		view.Request = &request
 		view.Paused, view.OptedOut = p.Moment(request.PausedUntil), p.Moment(request.OptedOutAt)
-		view.Problem = problem(e, request)
-		view.Mail = s.mailOf(p, mask, r)
+		for _, m := range e.Mistakes {
+			view.Mistakes = append(view.Mistakes, mask.text(m.Words()+"; "+m.Effect()))
+		}
+		view.Mail, view.Language = s.mailOf(p, mask, r), r.Language
 	}
 	view.Documents = mask.documents(r.Documents)
-	for _, event := range mask.events(r.Events) {
+	for _, event := range mask.events(e.Events) {
 		view.Events = append(view.Events, eventView{event, p.Moment(event.At)})
 	}
 	s.addSteps(&view, mask, e)
 	return view
 }
 
-// addSteps lays out the slots: what happened, what the next pass does, what comes.
+// addSteps lays out the slots: what happened or is due, and what comes.
 func (s *Server) addSteps(view *requestPage, mask masker, e scheduler.Explanation) {
-	for _, r := range e.Past {
-		past := step{outcome: s.outcome(view.page, mask, r)}
-		if !r.LinkCreatedAt.Equal(view.linkCreated) {
-			past.Link = view.Moment(r.LinkCreatedAt)
+	for _, f := range e.Slots {
+		if f.Fate != scheduler.FateToCome {
+			view.Past = append(view.Past, s.step(view.page, mask, f))
+			continue
 		}
-		view.Past = append(view.Past, past)
+		f.Rule = "" // the same for all of them
+		view.Next = append(view.Next, s.step(view.page, mask, f))
 	}
-	planned := func(slot cadence.Slot, t tone, fate, because string) step {
-		return step{Fate: fate, outcome: outcome{
-			Reminder: scheduler.Reminder{Slot: slot.Name}, Tone: t, Because: because, Due: view.Moment(slot.Due),
-		}}
+	for _, stop := range e.Stops {
+		view.Stops = append(view.Stops, mask.text(stop))
 	}
-	for _, v := range e.Decision.Verdicts {
-		if !v.Existing {
-			view.Now = append(view.Now, planned(v.Slot, toneOff, "to be skipped at the next pass", v.Reason.Words()))
-		}
+	if len(e.Next) > 0 {
+		view.Obstacle = mask.text(e.Hindered)
 	}
-	if claim := e.Decision.Claim; claim != nil {
-		view.Now = append(view.Now, planned(claim.Slot, toneWait, "goes out at the next pass", ""))
+}
+
+func (s *Server) step(p page, mask masker, f scheduler.SlotFate) step {
+	row := scheduler.Reminder{Slot: f.Slot.Name, DueAt: f.Slot.Due, Reason: f.Reason}
+	if f.Row != nil {
+		row = *f.Row
 	}
-	for _, slot := range e.Next {
-		view.Next = append(view.Next, planned(slot, toneWait, "to come", ""))
+	one := step{outcome: s.outcome(p, mask, row), Fate: f.Fate.Words(), Rule: mask.text(f.Rule)}
+	one.Tone = toneOfFate(f.Fate)
+	if f.Earlier {
+		one.Link = p.Moment(f.LinkCreatedAt)
 	}
-	if e.Obstacle != "" && len(e.Next) > 0 {
-		view.Obstacle = e.Obstacle.Words()
+	for _, e := range f.Evidence {
+		one.Facts = append(one.Facts, fact{When: p.Moment(e.At), Who: e.Who, Words: mask.text(e.Words)})
+	}
+	return one
+}
+
+func toneOfFate(f scheduler.Fate) tone {
+	switch f {
+	case scheduler.FateOnTime, scheduler.FateLate:
+		return toneGood
+	case scheduler.FateUnknown:
+		return toneDoubt
+	case scheduler.FateFailed:
+		return toneBad
+	case scheduler.FateNotSent:
+		return toneOff
+	default:
+		return toneWait
 	}
 }
 
@@ -140,22 +166,12 @@ func toneFor(e scheduler.Explanation) tone {
 		return toneBad
 	case e.Input.Request == nil || !e.Input.Request.Status.Open() || e.Obstacle != "":
 		return toneOff
+	case slices.ContainsFunc(e.Slots, func(f scheduler.SlotFate) bool { return f.Fate == scheduler.FateUnknown }):
+		return toneDoubt
 	case e.Decision.Claim != nil:
 		return toneWait
 	default:
 		return toneGood
-	}
-}
-
-// problem says what is wrong with the row of a request.
-func problem(e scheduler.Explanation, r scheduler.Request) string {
-	switch e.Problem {
-	case scheduler.ProblemUnknownCadence:
-		return fmt.Sprintf("The row names the cadence %q, which the configuration does not have. Nothing is sent before that is put right.", r.Cadence)
-	case scheduler.ProblemUnknownZone:
-		return fmt.Sprintf("The row names the time zone %q, which does not exist. The default zone is used instead.", r.TimeZone)
-	default:
-		return ""
 	}
 }
 

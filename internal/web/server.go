@@ -7,21 +7,31 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	toolkit "github.com/prometheus/exporter-toolkit/web"
 	"golang.org/x/sync/errgroup"
+	"golang.org/x/sync/singleflight"
 )
 
+// What a client may take: of time, so that a slow one does not keep its place, and of memory, so
+// that any number of them leaves the process within the limit that the manifests give it.
 const (
-	headerTimeout = 5 * time.Second
-	readTimeout   = 10 * time.Second
-	writeTimeout  = time.Minute // a reload may have to wait for a pass
-	idleTimeout   = 2 * time.Minute
-	drainTimeout  = 5 * time.Second
-	maxHeader     = 64 << 10 // bytes
+	headerTimeout  = 5 * time.Second
+	readTimeout    = 10 * time.Second
+	writeTimeout   = 10 * time.Second
+	reloadTimeout  = time.Minute // in place of writeTimeout
+	idleTimeout    = 2 * time.Minute
+	drainTimeout   = 5 * time.Second
+	maxHeader      = 16 << 10 // bytes
+	maxConnections = 512      // of each address; more wait to be accepted
+	maxRenderings  = 2        // of the metrics at once; more wait
 )
+
+// sayAgain is how long the log is silent about pages that are not shown, once one was told.
+const sayAgain = time.Minute
 
 // Config is what a Server is made of. All fields but WebConfigFile, Pages and Build are
 // needed.
@@ -42,8 +52,13 @@ type Server struct {
 	cfg       Config
 	views     views
 	reading   chan struct{} // holds one token while the facts of a page are read
+	rendering chan struct{} // holds a token for each rendering of the metrics
+	ready     singleflight.Group
 	started   chan struct{}
 	addresses []string
+
+	mu   sync.Mutex // guards what follows
+	told time.Time  // when the log was last told that a page is not shown
 }
 
 // New checks the configuration, the web configuration file included. It opens nothing yet.
@@ -66,7 +81,10 @@ func New(cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Server{cfg: cfg, views: views, reading: make(chan struct{}, 1), started: make(chan struct{})}, nil
+	return &Server{
+		cfg: cfg, views: views, started: make(chan struct{}),
+		reading: make(chan struct{}, 1), rendering: make(chan struct{}, maxRenderings),
+	}, nil
 }
 
 // Started is closed when every address is listened on.
@@ -121,6 +139,9 @@ func (s *Server) listen(ctx context.Context) (listeners []net.Listener, err erro
 		listener, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
 		if err != nil {
 			return listeners, fmt.Errorf("listen for the web: %w", err)
+		}
+		if tcp, ok := listener.(*net.TCPListener); ok { // it always is
+			listener = newLimited(tcp, maxConnections)
 		}
 		listeners = append(listeners, listener)
 	}

@@ -93,9 +93,11 @@ BEGIN
     SELECT n.id, '-infinity'
     FROM new_rows n LEFT JOIN old_rows o ON o.id = n.id
     WHERE o.id IS NULL
-       OR (o.status, o.recipient_email, o.deadline, o.cadence, o.time_zone, o.paused_until, o.opted_out_at)
+       OR (o.status, o.recipient_email, o.deadline, o.cadence, o.time_zone, o.locale, o.reply_to,
+           o.paused_until, o.opted_out_at)
           IS DISTINCT FROM
-          (n.status, n.recipient_email, n.deadline, n.cadence, n.time_zone, n.paused_until, n.opted_out_at)
+          (n.status, n.recipient_email, n.deadline, n.cadence, n.time_zone, n.locale, n.reply_to,
+           n.paused_until, n.opted_out_at)
     ORDER BY n.id
     ON CONFLICT ON CONSTRAINT schedules_pkey DO UPDATE SET wake_at = '-infinity'
     WHERE s.wake_at IS DISTINCT FROM '-infinity';
@@ -107,7 +109,7 @@ COMMENT ON FUNCTION nudged.requests_updated() IS 'Trigger: look at requests whos
 
 CREATE FUNCTION nudged.schema_readers(OUT version bigint, OUT oldest_reader bigint) RETURNS record
     LANGUAGE sql IMMUTABLE
-    AS $$ SELECT 3::bigint, 3::bigint $$;
+    AS $$ SELECT 4::bigint, 3::bigint $$;
 
 COMMENT ON FUNCTION nudged.schema_readers(OUT version bigint, OUT oldest_reader bigint) IS 'The version of this schema, and the oldest version a build may know to work on it.';
 
@@ -390,7 +392,8 @@ CREATE TABLE nudged.schedules (
     request_id text NOT NULL,
     wake_at timestamp with time zone,
     problem text,
-    CONSTRAINT schedules_problem CHECK ((problem = ANY (ARRAY['unknown_cadence'::text, 'unknown_zone'::text])))
+    account_id text,
+    CONSTRAINT schedules_problem CHECK ((problem = ANY (ARRAY['unknown_cadence'::text, 'anchor_out_of_range'::text, 'unknown_zone'::text, 'unknown_locale'::text, 'invalid_reply_to'::text])))
 )
 WITH (fillfactor='70', autovacuum_vacuum_scale_factor='0.02', autovacuum_vacuum_threshold='1000');
 
@@ -401,6 +404,8 @@ COMMENT ON COLUMN nudged.schedules.request_id IS 'The request.';
 COMMENT ON COLUMN nudged.schedules.wake_at IS 'When to look next; -infinity: at the next pass; NULL: not before something changes.';
 
 COMMENT ON COLUMN nudged.schedules.problem IS 'What is wrong with the request''s row, found when it was last planned.';
+
+COMMENT ON COLUMN nudged.schedules.account_id IS 'The account of the request when it was last planned. Among what is due at once, accounts take turns.';
 
 CREATE TABLE nudged.schema_migrations (
     id integer NOT NULL,

@@ -8,5 +8,5 @@ SELECT (SELECT count(*) FROM nudged.schedules WHERE wake_at > '-infinity' AND wa
            (SELECT min(due_at) FROM nudged.reminders WHERE lease_until IS NOT NULL),
            (SELECT min(due_at) FROM nudged.reminders WHERE retry_at IS NOT NULL)),
        (SELECT count(*) FROM nudged.reminders WHERE reason IN ('reply_lost', 'worker_lost')),
-       (SELECT count(*) FROM nudged.schedules WHERE problem = 'unknown_cadence'),
-       (SELECT count(*) FROM nudged.schedules WHERE problem = 'unknown_zone');
+       (SELECT coalesce(jsonb_object_agg(problem, n), '{}')
+        FROM (SELECT problem, count(*) AS n FROM nudged.schedules WHERE problem IS NOT NULL GROUP BY problem) AS p);

@@ -6,15 +6,17 @@ WITH asked AS (
     SELECT a.*
     FROM unnest($1::uuid[], $2::text[], $3::timestamptz[], $4::text[], $5::text[], $6::text[])
          AS a (claim_id, request_id, link_created_at, slot, recipient, message_id)
-), verdicts AS (
+), verdicts AS MATERIALIZED ( -- else each mention of the reason works it out again
     SELECT a.*,
            CASE
                WHEN r.status IS NULL OR r.status NOT IN ('pending', 'pending_resubmission') THEN 'request_closed'
                WHEN l.created_at IS NULL OR l.revoked_at IS NOT NULL THEN 'link_revoked'
-               WHEN l.created_at <> a.link_created_at THEN 'link_replaced'
+               -- Less than a second apart it is the same link, cut or rounded by whoever wrote it back.
+               WHEN l.created_at <= a.link_created_at - interval '1 second'
+                 OR l.created_at >= a.link_created_at + interval '1 second' THEN 'link_replaced'
                WHEN l.expires_at <= now() THEN 'link_expired'
                WHEN r.opted_out_at IS NOT NULL THEN 'opted_out'
-               WHEN EXISTS (SELECT 1 FROM nudged.suppressions s WHERE s.address = lower(btrim(a.recipient)))
+               WHEN EXISTS (SELECT 1 FROM nudged.suppressions s WHERE s.address = lower(btrim(a.recipient)) OFFSET 0)
                     THEN 'suppressed'
                WHEN r.paused_until > now() THEN 'paused'
                WHEN r.recipient_email <> a.recipient THEN 'recipient_changed'

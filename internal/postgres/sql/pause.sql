@@ -1,9 +1,11 @@
--- Pauses a request until an instant (infinity: until resumed), or resumes it (NULL). $1: request;
--- $2: until; $3: action; $4: actor; $5: why.
-WITH moved AS (
+-- Pauses a request until an instant (infinity: until resumed), or ends the pause that it is in (NULL).
+-- $1: request; $2: until; $3: action; $4: actor; $5: why.
+WITH found AS (
+    SELECT 1 FROM nudged.requests WHERE id = $1::text LIMIT 1
+), moved AS (
     UPDATE nudged.requests
     SET paused_until = $2::timestamptz, pause_reason = CASE WHEN $2::timestamptz IS NULL THEN NULL ELSE $5::text END
-    WHERE id = $1::text
+    WHERE id = $1::text AND ($2::timestamptz IS NOT NULL OR paused_until > now())
     RETURNING id::text
 ), noted AS (
     INSERT INTO nudged.events (actor, action, request_id, detail, why)
@@ -11,4 +13,4 @@ WITH moved AS (
 ), touched AS (
     SELECT nudged.touch(id) FROM moved
 )
-SELECT (SELECT count(*) FROM moved), (SELECT count(*) FROM touched);
+SELECT (SELECT count(*) FROM found), (SELECT count(*) FROM moved), (SELECT count(*) FROM touched);

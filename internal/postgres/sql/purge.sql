@@ -18,7 +18,8 @@ WITH stretch AS MATERIALIZED (
       AND NOT EXISTS (
           SELECT 1 FROM nudged.requests r JOIN nudged.links l ON l.request_id = r.id
           WHERE r.id = s.request_id AND r.status IN ('pending', 'pending_resubmission')
-            AND l.created_at = s.link_created_at
+            AND l.created_at > s.link_created_at - interval '1 second' -- closer, it is the same link
+            AND l.created_at < s.link_created_at + interval '1 second'
           OFFSET 0)
 ), dropped AS (
     DELETE FROM nudged.reminders m

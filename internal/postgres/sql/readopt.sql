@@ -1,6 +1,6 @@
 -- A person takes this database, a restored copy perhaps, for an environment. Slots due until now
--- are never sent: the copy may lack the rows of mails that went out. $1: environment; $2: actor;
--- $3: why.
+-- are never sent: the copy may lack the rows of mails that went out. One that is in service for the
+-- environment already is left alone, unless it is forced. $1: environment; $2: actor; $3: why; $4: force.
 WITH self AS (
     SELECT oid::text AS identity FROM pg_database WHERE datname = current_database()
 ), adopted AS (
@@ -9,5 +9,9 @@ WITH self AS (
     ON CONFLICT (singleton) DO UPDATE
     SET environment = excluded.environment, identity = excluded.identity, adopted_at = now(),
         not_before = now(), planned_with = NULL
+    WHERE $4::boolean OR i.environment <> excluded.environment OR i.identity IS DISTINCT FROM excluded.identity
+    RETURNING environment
+), noted AS (
+    INSERT INTO nudged.events (actor, action, detail, why) SELECT $2::text, 'adopt', environment, $3::text FROM adopted
 )
-INSERT INTO nudged.events (actor, action, detail, why) VALUES ($2::text, 'adopt', $1::text, $3::text);
+SELECT count(*) FROM adopted;

@@ -1,5 +1,5 @@
 -- Moves the schedules that this pass has locked to their next wake; NULL: not before a change.
 UPDATE nudged.schedules s
-SET wake_at = w.wake_at, problem = w.problem
-FROM unnest($1::text[], $2::timestamptz[], $3::text[]) AS w (request_id, wake_at, problem)
+SET wake_at = w.wake_at, problem = w.problem, account_id = w.account_id
+FROM unnest($1::text[], $2::timestamptz[], $3::text[], $4::text[]) AS w (request_id, wake_at, problem, account_id)
 WHERE s.request_id = w.request_id;

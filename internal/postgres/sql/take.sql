@@ -15,6 +15,6 @@ WITH fresh AS MATERIALIZED (
     LIMIT $2
     FOR UPDATE SKIP LOCKED
 )
-SELECT request_id, true AS fresh FROM fresh
+SELECT request_id, false AS fresh FROM due
 UNION ALL
-SELECT request_id, false FROM due;
+SELECT request_id, true FROM fresh;

@@ -1,0 +1,6 @@
+-- Takes those of the given requests that are still due, and locks their schedules until the pass
+-- commits. $1: request ids.
+SELECT request_id
+FROM nudged.schedules
+WHERE request_id = ANY ($1::text[]) AND wake_at > '-infinity' AND wake_at <= now()
+FOR UPDATE SKIP LOCKED;

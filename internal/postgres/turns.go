@@ -1,0 +1,55 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+
+	"github.com/jackc/pgx/v5"
+)
+
+const (
+	turnsOfPasses = 4       // how many passes a list is for: so long waits, at most, who became due meanwhile
+	turnsAmong    = 100_000 // due ones that are lined up; the accounts behind them are not seen yet
+)
+
+// turns lets accounts take turns while more is due than one pass takes. As long as everything due
+// fits into a pass it does nothing, and costs nothing.
+type turns struct {
+	mu     sync.Mutex
+	wanted bool     // the last pass was full: whoever comes next is not told by age alone
+	ids    []string // request ids, not yet offered to a pass
+}
+
+// next returns up to n requests to take, or none where age alone tells who comes next.
+func (t *turns) next(ctx context.Context, tx pgx.Tx, n int) ([]string, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if n == 0 || !t.wanted {
+		return nil, nil
+	}
+	if len(t.ids) == 0 {
+		rows, err := tx.Query(ctx, turnsSQL, turnsOfPasses*n, turnsAmong)
+		if err != nil {
+			return nil, fmt.Errorf("ask whose turn it is: %w", err)
+		}
+		if t.ids, err = pgx.CollectRows(rows, pgx.RowTo[string]); err != nil {
+			return nil, fmt.Errorf("ask whose turn it is: %w", err)
+		}
+		// Another replica has nearly the same list: let the two not reach for the same ones.
+		rand.Shuffle(len(t.ids), func(i, j int) { t.ids[i], t.ids[j] = t.ids[j], t.ids[i] })
+	}
+	n = min(n, len(t.ids))
+	ids := t.ids[:n]
+	t.ids = t.ids[n:]
+	return ids, nil
+}
+
+// over notes how a pass ended that asked for n, and says whether more may be due.
+func (t *turns) over(asked, offered, due int) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.wanted = asked > 0 && (due >= asked || offered > 0)
+	return t.wanted
+}

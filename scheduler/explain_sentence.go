@@ -1,0 +1,196 @@
+package scheduler
+
+import (
+	"fmt"
+	"strings"
+)
+
+// unplannable is the answer for a request that no cadence can be applied to.
+func (x *explainer) unplannable(e Explanation) string {
+	var what string
+	switch {
+	case x.in.Request == nil && len(e.Slots) == 0:
+		return fmt.Sprintf("There is no request %q.", x.in.RequestID)
+	case x.in.Request == nil:
+		what = "the request is gone"
+	case x.in.Link == nil:
+		what = "the request has no upload link"
+	default:
+		what = e.Mistakes[0].Words()
+	}
+	if last, _ := x.latest(e.Slots); last != "" {
+		return last + "; nothing more is sent: " + what + "."
+	}
+	return "Nothing is sent: " + what + "."
+}
+
+// sentence is the answer: what became of the latest slot, and what comes next.
+func (x *explainer) sentence(slots []SlotFate) string {
+	last, reason := x.latest(slots)
+	next := x.ahead()
+	if last == "" {
+		return next + "."
+	}
+	lasts := reason != "" && reason == x.obstacle || reason == ReasonRequestClosed && !x.in.Request.Status.Open()
+	next = strings.ToLower(next[:1]) + next[1:] + "."
+	if short, _, ok := strings.Cut(last, ": "); ok && lasts { // the same reason is not told twice
+		return short + ", and " + next
+	}
+	return last + "; " + next
+}
+
+// latest says what became of the latest slot that is settled, and for which reason; empty where none is.
+func (x *explainer) latest(slots []SlotFate) (string, Reason) {
+	var last *SlotFate
+	sent, replaced := 0, 0
+	for i := range slots {
+		f := &slots[i]
+		switch {
+		case f.Earlier && x.in.Link != nil:
+			replaced++
+			if f.Row.State.Mailed() {
+				sent++
+			}
+		case f.Row == nil && f.Reason == ReasonRequestClosed && last != nil: // what came before says more
+		case f.Fate.settled():
+			last = f
+		}
+	}
+	switch {
+	case last != nil:
+		return x.said(*last), last.Reason
+	case replaced > 0:
+		return fmt.Sprintf("The link was refreshed %s and its series began anew, after %s for the link before",
+			x.local(x.in.Link.CreatedAt), mails(sent)), ""
+	default:
+		return "", ""
+	}
+}
+
+// said is one fate as the first half of a sentence.
+func (x *explainer) said(f SlotFate) string {
+	switch f.Fate {
+	case FateOnTime:
+		return fmt.Sprintf("Slot %s went out on time, %s", f.Slot.Name, x.local(f.Row.HandedOffAt))
+	case FateLate:
+		return fmt.Sprintf("Slot %s went out %s late, %s", f.Slot.Name, spell(f.Row.HandedOffAt.Sub(f.Slot.Due)), x.local(f.Row.HandedOffAt))
+	case FateUnknown:
+		return fmt.Sprintf("Slot %s may have gone out, %s, and a person has to settle it", f.Slot.Name, x.local(f.Row.HandedOffAt))
+	}
+	because := f.Reason.Words()
+	if f.Reason == "" {
+		because = "a later slot has settled it"
+	}
+	if f.Row != nil && f.Fate == FateFailed {
+		because += f.Row.detail()
+	}
+	return fmt.Sprintf("Slot %s %s: %s", f.Slot.Name, FateNotSent.Words(), because)
+}
+
+// detail is what the server said, or what went wrong, cut to fit in a sentence.
+func (r *Reminder) detail() string {
+	const most = 120
+	text := []rune(r.SMTPReply)
+	if len(text) > most {
+		text = append(text[:most-1], '…')
+	}
+	switch {
+	case len(text) == 0:
+		return ""
+	case r.SMTPCode != 0:
+		return fmt.Sprintf(" (%d %s)", r.SMTPCode, string(text))
+	default:
+		return " (" + string(text) + ")"
+	}
+}
+
+// ahead says what comes next, without a full stop.
+func (x *explainer) ahead() string {
+	request := x.in.Request
+	switch claim := x.decision.Claim; {
+	case !request.Status.Open():
+		return fmt.Sprintf("Nothing is sent: the request is %q, and only pending and pending_resubmission are reminded", request.Status)
+	case x.led.inFlight != nil:
+		return fmt.Sprintf("Slot %s is being sent right now", x.led.inFlight.Slot)
+	case claim != nil && claim.Retry:
+		return fmt.Sprintf("Slot %s is tried again at the next pass", claim.Slot.Name)
+	case claim != nil:
+		return fmt.Sprintf("Slot %s is due since %s and goes out at the next pass", claim.Slot.Name, x.local(claim.Slot.Due))
+	case x.obstacle != "":
+		return "Nothing is sent now: " + x.presently(x.obstacle) + x.afterPause()
+	case x.pending != nil && len(x.due) > 0:
+		return fmt.Sprintf("Slot %s is due since %s and waits until %s: %s", x.pending.Name, x.local(x.pending.Due), x.local(x.until), x.gap())
+	case x.pending != nil:
+		return fmt.Sprintf("Slot %s is tried again after %s: %s", x.pending.Name, x.local(x.until),
+			x.led.deferred[len(x.led.deferred)-1].Reason.Words())
+	case len(x.next) > 0:
+		return fmt.Sprintf("The next reminder is slot %s, due %s", x.next[0].Name, x.local(x.next[0].Due))
+	}
+	if slot, ok := x.series.Cadence.Next(x.series.Origin, x.in.Now); ok && !x.in.Link.ExpiresAt.IsZero() && !slot.Due.Before(x.in.Link.ExpiresAt) {
+		return fmt.Sprintf("Nothing more is sent: the link expires %s, before the next slot %s", x.local(x.in.Link.ExpiresAt), slot.Name)
+	}
+	return "Nothing more is sent: the cadence has no further slot for this link"
+}
+
+// presently says what keeps a request from being reminded now, with instants and names.
+func (x *explainer) presently(reason Reason) string {
+	request, link := x.in.Request, x.in.Link
+	switch reason {
+	case ReasonPaused:
+		words := "the request is paused " + x.pausedUntil()
+		switch paused := x.last(x.in.Now, "pause"); {
+		case paused != nil && paused.Why == request.PauseReason:
+			words += paused.by()
+		case request.PauseReason != "":
+			words += " (" + request.PauseReason + ")"
+		}
+		return words
+	case ReasonOptedOut:
+		return "the recipient opted out " + x.local(request.OptedOutAt)
+	case ReasonLinkExpired:
+		return "the upload link expired " + x.local(link.ExpiresAt)
+	case ReasonLinkRevoked:
+		return "the upload link was withdrawn " + x.local(link.RevokedAt)
+	case ReasonSuppressed:
+		words := "the address is suppressed"
+		if suppressed := x.last(x.in.Now, "suppress"); suppressed != nil {
+			words += suppressed.by()
+		}
+		return words
+	case ReasonMaxReached:
+		return fmt.Sprintf("the cadence's maximum of %s for this link is reached", mails(x.series.Cadence.Max()))
+	default:
+		return reason.Words()
+	}
+}
+
+// by says who did it, and why.
+func (e Event) by() string { return " (" + e.Actor + ": " + e.Why + ")" }
+
+// afterPause names the slot that comes after a pause that ends.
+func (x *explainer) afterPause() string {
+	if x.obstacle != ReasonPaused || len(x.next) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; after that comes slot %s, due %s", x.next[0].Name, x.local(x.next[0].Due))
+}
+
+// stops lists what would keep the slots to come from going out.
+func (x *explainer) stops() []string {
+	if x.decision.Claim == nil && x.pending == nil && len(x.next) == 0 {
+		return nil
+	}
+	request, link, limits := x.in.Request, x.in.Link, x.policy.Limits
+	stops := []string{fmt.Sprintf("requests.status: any word but pending and pending_resubmission (it is %q)", request.Status)}
+	if link.ExpiresAt.IsZero() || link.ExpiresAt.Equal(Forever()) {
+		stops = append(stops, "the link: it never expires; withdrawing it ends the series, refreshing it begins a new one")
+	} else {
+		stops = append(stops, fmt.Sprintf("the link: it expires %s; withdrawing it ends the series, refreshing it begins a new one", x.local(link.ExpiresAt)))
+	}
+	stops = append(stops, "a pause, an opt-out, or the suppression of the address")
+	if ceiling := x.series.Cadence.Max(); ceiling > 0 {
+		stops = append(stops, fmt.Sprintf("max: %d of cadence %s: %s went out for this link, %d may follow",
+			ceiling, x.series.Cadence.Name(), mails(x.led.mails), max(0, ceiling-x.led.mails)))
+	}
+	return append(stops, fmt.Sprintf("limits.max_lateness %s: a slot that nudged finds later than this is skipped", spell(limits.MaxLateness)))
+}

@@ -1,0 +1,185 @@
+package scheduler
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"nudged/cadence"
+)
+
+// maxTold bounds the slots without a row that are listed, of each kind.
+const maxTold = 10
+
+// slots lists every slot: the ledger's, those that are due or were never recorded, those to come.
+func (x *explainer) slots() []SlotFate {
+	var fates []SlotFate
+	for i := range x.in.Reminders {
+		fates = append(fates, x.recorded(&x.in.Reminders[i]))
+	}
+	if x.series.Cadence == nil {
+		return fates
+	}
+	fates = append(fates, x.covered()...)
+	slices.SortStableFunc(fates, func(a, b SlotFate) int {
+		if c := a.LinkCreatedAt.Compare(b.LinkCreatedAt); c != 0 {
+			return c
+		}
+		return a.Slot.Due.Compare(b.Slot.Due)
+	})
+	fates = append(fates, x.unrecorded()...)
+	for _, slot := range x.next {
+		fates = append(fates, x.of(slot, FateToCome, "", x.place(slot)))
+	}
+	return fates
+}
+
+// of is a slot of the present link that has no row.
+func (x *explainer) of(slot cadence.Slot, fate Fate, reason Reason, rule string, evidence ...Evidence) SlotFate {
+	return SlotFate{
+		LinkCreatedAt: x.in.Link.CreatedAt, Slot: slot, Fate: fate, Reason: reason, Rule: rule, Evidence: evidence,
+	}
+}
+
+// recorded tells about a row of the ledger.
+func (x *explainer) recorded(r *Reminder) SlotFate {
+	f := SlotFate{
+		LinkCreatedAt: r.LinkCreatedAt, Earlier: x.in.Link == nil || !r.LinkCreatedAt.Equal(x.in.Link.CreatedAt),
+		Slot: cadence.Slot{Name: r.Slot, Due: r.DueAt}, Reason: r.Reason, Row: r,
+	}
+	switch r.State {
+	case StateSent:
+		f.Fate, f.Rule = FateOnTime, x.placeOf(f)
+		if r.HandedOffAt.Sub(r.DueAt) > Late {
+			f.Fate = FateLate
+			f.Rule, f.Evidence = x.lateness(r)
+		}
+	case StateSkipped:
+		f.Fate = FateNotSent
+		f.Rule, f.Evidence = x.rule(r.Reason), x.evidence(r)
+	case StateFailed:
+		f.Fate = FateFailed
+		f.Rule, f.Evidence = x.rule(r.Reason), x.evidence(r)
+	case StateUnknown:
+		f.Fate, f.Rule = FateUnknown, x.rule(r.Reason)
+	case StateDeferred:
+		f.Fate, f.Rule = FateRetry, x.rule(r.Reason)
+		for _, v := range x.decision.Verdicts {
+			if v.Existing && v.Slot.Name == r.Slot && v.LinkCreatedAt.Equal(r.LinkCreatedAt) {
+				f.Fate, f.Reason, f.Rule = FateNotSent, v.Reason, x.rule(v.Reason)
+				f.Evidence = append(x.evidence(r), Evidence{Words: "the next pass records this"})
+			}
+		}
+	default:
+		f.Fate, f.Rule = FateInFlight, x.placeOf(f)
+	}
+	f.Evidence = append(f.Evidence, x.settled(r)...)
+	return f
+}
+
+// forgotten reports whether the row of a slot may have been deleted by now. Nobody can tell what
+// became of it then, so it is not told of.
+func (x *explainer) forgotten(slot cadence.Slot) bool {
+	return slot.Due.Before(x.in.Now.Add(-x.policy.Limits.Retention))
+}
+
+// unrecorded are the slots that fell due and have no row, oldest first.
+func (x *explainer) unrecorded() []SlotFate {
+	due := slices.DeleteFunc(x.series.due(x.led, x.in.Now), x.forgotten)
+	if n := len(due); n > maxTold {
+		due = append(due[:maxTold-1:maxTold-1], due[n-1])
+	}
+	var fates []SlotFate
+	for _, slot := range due {
+		fates = append(fates, x.undecided(slot))
+	}
+	return fates
+}
+
+// undecided tells about a slot that fell due and has no row.
+func (x *explainer) undecided(slot cadence.Slot) SlotFate {
+	for _, v := range x.decision.Verdicts {
+		if v.Slot.Name == slot.Name && !v.Existing {
+			evidence := x.evidence(&Reminder{Slot: slot.Name, DueAt: slot.Due, Reason: v.Reason, FinishedAt: x.in.Now})
+			return x.of(slot, FateNotSent, v.Reason, x.rule(v.Reason), append(evidence, Evidence{Words: "the next pass records this"})...)
+		}
+	}
+	if claim := x.decision.Claim; claim != nil && claim.Slot.Name == slot.Name {
+		var evidence []Evidence
+		if x.in.Now.Sub(slot.Due) > Late {
+			evidence = append(evidence, Evidence{Words: "due for " + spell(x.in.Now.Sub(slot.Due)) +
+				": nudged does not run, or its mail server or its database does not take what is due; the status page and the log tell which"})
+		}
+		return x.of(slot, FateDue, "", x.place(slot), evidence...)
+	}
+	switch {
+	case x.led.inFlight != nil:
+		return x.of(slot, FateWaits, "", "a request has one mail in flight at a time: slot "+x.led.inFlight.Slot+" comes first")
+	case !x.in.Request.Status.Open():
+		return x.of(slot, FateNotSent, ReasonRequestClosed, x.rule(ReasonRequestClosed), x.evidence(&Reminder{Reason: ReasonRequestClosed})...)
+	case x.obstacle == ReasonMaxReached:
+		return x.of(slot, FateNotSent, ReasonMaxReached, x.rule(ReasonMaxReached), x.evidence(&Reminder{Reason: ReasonMaxReached})...)
+	case x.pending != nil && x.pending.Name == slot.Name:
+		var evidence []Evidence
+		if last := x.lastMailBefore(x.in.Now); last != nil {
+			evidence = []Evidence{{At: last.HandedOffAt, Words: "slot " + last.Slot + " had gone out"}}
+		}
+		return x.of(slot, FateWaits, "", x.gap(), append(evidence, Evidence{At: x.until, Words: "it goes out at the first pass after this"})...)
+	default:
+		return x.of(slot, FateWaits, "", "a pass has not looked at it yet")
+	}
+}
+
+// covered are slots that have no row because a later one has: the cadence was changed since, or so
+// many fell due at once that the oldest were left out.
+func (x *explainer) covered() []SlotFate {
+	var fates []SlotFate
+	sought := 0
+	for slot := range x.series.Cadence.Slots(x.series.Origin, x.series.Origin.Anchor.Add(-time.Second)) {
+		if sought++; slot.Due.After(x.led.frontier) || len(fates) == maxTold || sought > maxSought {
+			break
+		}
+		if !x.led.spent[slot.Name] && !x.forgotten(slot) {
+			fates = append(fates, x.of(slot, FateNotSent, "",
+				"a slot that was due no later than one with a row in the ledger is settled by it",
+				Evidence{At: x.led.frontier, Words: "the latest slot with a row was due"}))
+		}
+	}
+	return fates
+}
+
+// place says where in the cadence a slot of the present link stands.
+func (x *explainer) place(slot cadence.Slot) string {
+	from := "counted from the creation of the link"
+	switch {
+	case strings.HasPrefix(slot.Name, "deadline"):
+		from = "counted from the deadline " + x.in.Request.Deadline.String()
+	case strings.Contains(slot.Name, "T"):
+		from = "a time of its cron expression"
+	}
+	return fmt.Sprintf("cadence %s: slot %s, %s", x.series.Cadence.Name(), slot.Name, from)
+}
+
+// placeOf does so for a row, which may be of an earlier link or an earlier cadence.
+func (x *explainer) placeOf(f SlotFate) string {
+	if f.Earlier || x.series.Cadence == nil {
+		return "slot " + f.Slot.Name + " of the cadence of that time, counted from the link of that time"
+	}
+	if now, ok := x.series.Cadence.Next(x.series.Origin, f.Slot.Due.Add(-time.Second)); !ok || now.Name != f.Slot.Name || now.Due.Sub(f.Slot.Due).Abs() >= time.Second {
+		return fmt.Sprintf("slot %s by the cadence, zone or deadline of that time; today's cadence %s has no slot of this name then",
+			f.Slot.Name, x.series.Cadence.Name())
+	}
+	return x.place(f.Slot)
+}
+
+// lastMailBefore finds the latest mail of the request before an instant, across its links.
+func (x *explainer) lastMailBefore(t time.Time) (last *Reminder) {
+	for i := range x.in.Reminders {
+		r := &x.in.Reminders[i]
+		if r.State.Mailed() && r.HandedOffAt.Before(t) && (last == nil || r.HandedOffAt.After(last.HandedOffAt)) {
+			last = r
+		}
+	}
+	return last
+}
