@@ -15,7 +15,7 @@ func statusLine(metrics prometheus.Gatherer, inFlight int, healthy func() error)
 	line := fmt.Sprintf("last pass %s; slots due: %.0f; in flight here: %d; unknown outcomes: %.0f",
 		last.Format("2006-01-02 15:04:05 MST"), values["nudged_slots_due"], inFlight, values["nudged_unknown_outcomes"])
 	if values["nudged_relay_up"] == 0 {
-		line += "; the relay does not accept mail"
+		line += "; sending waits for the relay"
 	}
 	if values["nudged_config_last_reload_successful"] == 0 {
 		line += "; the last reload was refused"

@@ -111,7 +111,7 @@ func (s *site) worksAsRestrictedRole() {
 	for _, command := range []string{
 		`nudged pause new --why "on holiday"`, `nudged resume new`, `nudged explain new`,
 		`nudged suppress ann@example.com --why "asked us"`, `nudged unsuppress ann@example.com`,
-		`nudged resolve req-1 3d --sent --why "it arrived"`, `nudged adopt --why "we mean it"`,
+		`nudged resolve req-1 3d --sent --why "it arrived"`, `nudged adopt --force --why "we mean it"`,
 		`nudged migrate --status`, `nudged plan req-3`,
 	} {
 		if got := s.shell(d, command); got.status != 0 {

@@ -6,7 +6,9 @@
 //
 //  1. Asking /-/healthy, /-/ready or / changes nothing and calls only the function given for it.
 //  2. Only POST /-/reload changes something, and a page of another site cannot make a browser send it.
-//  3. Every request is bounded in time, header size and body size.
+//  3. Every request is bounded in time, header size and body size, and every address in connections. A
+//     client that reads slowly costs the bytes of its answer. Clients cost less memory than the manifests
+//     leave, however many they are, and the daemon goes on sending.
 //  4. Run returns only when every listener is closed and every request has ended or was cut off.
 //  5. TLS and basic authentication are those of the exporter-toolkit's web configuration file, and
 //     they guard every path.

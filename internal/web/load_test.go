@@ -129,3 +129,18 @@ func TestPagesNotShownAreToldOnce(t *testing.T) {
 		t.Errorf("told %d times:\n%s", n, log.String())
 	}
 }
+
+// A client that gives up its handshake is no warning, a handler that panics is.
+func TestComplaints(t *testing.T) {
+	for _, level := range []slog.Level{slog.LevelDebug, slog.LevelInfo} {
+		var text strings.Builder
+		log := slog.NewLogLogger(complaints{slog.NewTextHandler(&text, &slog.HandlerOptions{Level: level})}, slog.LevelWarn)
+		log.Print("http: TLS handshake error from 10.0.0.1:4242: EOF")
+		log.Print("http: panic serving 10.0.0.1:4242: oh no")
+		got := text.String()
+		handshake := strings.Contains(got, `level=DEBUG msg="http: TLS handshake error from 10.0.0.1:4242: EOF"`)
+		if handshake != (level == slog.LevelDebug) || !strings.Contains(got, `level=WARN msg="http: panic serving 10.0.0.1:4242: oh no"`) {
+			t.Errorf("at level %s: %s", level, got)
+		}
+	}
+}

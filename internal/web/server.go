@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
@@ -156,8 +157,23 @@ func (s *Server) server(handler http.Handler) *http.Server {
 		WriteTimeout:      writeTimeout,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeader,
-		ErrorLog:          slog.NewLogLogger(s.cfg.Logger.Handler(), slog.LevelWarn),
+		ErrorLog:          slog.NewLogLogger(complaints{s.cfg.Logger.Handler()}, slog.LevelWarn),
 	}
+}
+
+// complaints are what net/http has to say. That a client ended its TLS handshake is no fault of ours
+// and worth no warning: balancers that only look whether the port is open do it all day.
+type complaints struct{ slog.Handler }
+
+// Handle implements slog.Handler.
+func (c complaints) Handle(ctx context.Context, r slog.Record) error {
+	if strings.HasPrefix(r.Message, "http: TLS handshake error") {
+		r.Level = slog.LevelDebug
+	}
+	if !c.Enabled(ctx, r.Level) {
+		return nil
+	}
+	return c.Handler.Handle(ctx, r)
 }
 
 // serve serves one listener until its server is shut down.
