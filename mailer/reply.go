@@ -54,7 +54,7 @@ func (r reply) noSuchAddress() bool {
 
 // words makes text fit to be kept: one line, no e-mail address, at most maxWords bytes.
 func words(text string) string {
-	text = oneLine(maskAddresses(text))
+	text = oneLine(MaskAddresses(text))
 	if len(text) <= maxWords {
 		return text
 	}
@@ -73,8 +73,8 @@ func oneLine(text string) string {
 	}), " ")
 }
 
-// maskAddresses writes <address> for everything that looks like an e-mail address.
-func maskAddresses(text string) string {
+// MaskAddresses writes <address> for everything that looks like an e-mail address.
+func MaskAddresses(text string) string {
 	var masked strings.Builder
 	for {
 		at := strings.IndexByte(text, '@')

@@ -103,7 +103,7 @@ func (s *site) talk(format string) string {
 	}
 	s.waitRows("sent/", 6)
 	good := s.readConfig()
-	s.writeConfig(good + "nonsense: 1\n")
+	s.writeConfig(strings.Replace(good, "from: ", "bounce_address: \""+wordAddress+"@@sender.example\", from: ", 1))
 	_ = p.cmd.Process.Signal(syscall.SIGHUP)
 	s.wait("the refused reload", func() bool { return strings.Contains(p.log.String(), "not reloaded") })
 	s.writeConfig(good)

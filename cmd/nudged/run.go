@@ -24,6 +24,7 @@ import (
 	"nudged/internal/devbox"
 	"nudged/internal/postgres"
 	"nudged/internal/web"
+	"nudged/mailer"
 	"nudged/migrations"
 	"nudged/scheduler"
 )
@@ -365,7 +366,8 @@ func (d *daemon) reload(context.Context) error {
 	cfg, err := d.load()
 	if err != nil {
 		d.reloads.Failure()
-		d.log.Error("the configuration is not reloaded, the one before stays in force", "err", err)
+		// A mistake is told with its value, which may be an address; check-config shows it whole.
+		d.log.Error("the configuration is not reloaded, the one before stays in force", "err", mailer.MaskAddresses(err.Error()))
 		return err
 	}
 	d.cfg.Store(cfg)
