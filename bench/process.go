@@ -47,13 +47,17 @@ func measureProcess(ctx context.Context, l *lab) ([]result, error) {
 		{Name: "the same, wall clock", Unit: "s", Ours: []float64{busy.wall}, Note: fmt.Sprintf("%.0f/s", n/busy.wall)},
 		{Name: "the same, CPU of the daemon", Unit: "s", Ours: []float64{busy.cpu}, Note: fmt.Sprintf("%.0f µs a mail", busy.cpu/n*1e6)},
 		{Name: "the same, commits a mail", Unit: "", Ours: []float64{busy.commits / n}},
+		{Name: "the same, write-ahead log a mail", Unit: "bytes", Ours: []float64{busy.wal / n}},
+		{Name: "the same, ledger with its indexes a mail", Unit: "bytes", Ours: []float64{busy.ledger / n}},
 		pair,
 	}, nil
 }
 
 type figures struct {
-	peakMB, wall, cpu, commits float64
-	lost                       float64 // claims that another daemon had
+	peakMB, wall, cpu float64
+	commits, wal      float64 // wal: bytes
+	ledger            float64 // bytes
+	lost              float64 // claims that another daemon had
 }
 
 // process runs so many daemons until n due reminders are sent, or for a few seconds where n is 0.
@@ -84,7 +88,7 @@ poll: {every: 1s}
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		return f, err
 	}
-	before, err := d.committed(ctx)
+	commits, wal, _, err := d.written(ctx)
 	if err != nil {
 		return f, err
 	}
@@ -107,8 +111,8 @@ poll: {every: 1s}
 			return f, err
 		}
 	}
-	after, err := d.committed(ctx)
-	f.commits = after - before
+	commitsAfter, walAfter, ledger, err := d.written(ctx)
+	f.commits, f.wal, f.ledger = commitsAfter-commits, walAfter-wal, ledger
 	return f, err
 }
 
@@ -171,10 +175,12 @@ func (p *daemon) claimsLost() (float64, error) {
 	return strconv.ParseFloat(value, 64)
 }
 
-func (d *database) committed(ctx context.Context) (float64, error) {
-	var n float64
-	err := d.pool.QueryRow(ctx, `SELECT xact_commit FROM pg_stat_database WHERE datname = current_database()`).Scan(&n)
-	return n, err
+// written is what the server wrote so far: commits, and bytes of the write-ahead log; and what the
+// ledger takes, in bytes.
+func (d *database) written(ctx context.Context) (commits, wal, ledger float64, err error) {
+	err = d.pool.QueryRow(ctx, `SELECT xact_commit, (pg_current_wal_lsn() - '0/0')::float8, pg_total_relation_size('nudged.reminders')
+		FROM pg_stat_database WHERE datname = current_database()`).Scan(&commits, &wal, &ledger)
+	return commits, wal, ledger, err
 }
 
 func (d *database) waitSent(ctx context.Context, n int) error {

@@ -56,14 +56,15 @@ func (s *subject) visible(from, to time.Time) []version {
 	return seen
 }
 
-// newLink gives a state a link of its own, counted from an instant that no other link has.
+// newLink gives a state a link of its own, counted from an instant that is a second or more away from
+// that of every other link: closer, it would be the same one.
 func (s *subject) newLink(to *state, created time.Time) {
 	for taken := true; taken; {
 		created = created.Truncate(time.Microsecond)
 		taken = false
 		for _, other := range s.urls {
-			if other.Equal(created) {
-				taken, created = true, created.Add(time.Microsecond)
+			if other.Sub(created).Abs() < time.Second {
+				taken, created = true, other.Add(-time.Second)
 			}
 		}
 	}
