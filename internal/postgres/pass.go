@@ -16,14 +16,14 @@ import (
 func (s *Store) RunPass(ctx context.Context, p scheduler.Pass) (scheduler.PassResult, error) {
 	var result scheduler.PassResult
 	var got taken
+	var inputs []scheduler.Input
 	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
 		result = scheduler.PassResult{Skipped: map[scheduler.Reason]int{}}
 		var err error
 		if got, err = s.take(ctx, tx, p, &result); err != nil || len(got.ids) == 0 {
 			return err
 		}
-		inputs, err := readInputs(ctx, tx, got.ids)
-		if err != nil {
+		if inputs, err = readInputs(ctx, tx, got.ids); err != nil {
 			return err
 		}
 		w := newWrites(p)
@@ -39,7 +39,7 @@ func (s *Store) RunPass(ctx context.Context, p scheduler.Pass) (scheduler.PassRe
 	}
 	s.restless.calm(got.woken, got.locked)
 	s.restless.add(got.lost...)
-	result.More = s.turns.over(p.Due, got.offered, result.Due)
+	result.More = s.turns.over(p.Due, got.offered, result.Due, inputs)
 	return result, nil
 }
 

@@ -7,18 +7,24 @@ import (
 	"sync"
 
 	"github.com/jackc/pgx/v5"
+
+	"nudged/scheduler"
 )
 
 const (
 	turnsOfPasses = 4       // how many passes a list is for: so long waits, at most, who became due meanwhile
 	turnsAmong    = 100_000 // due ones that are lined up; the accounts behind them are not seen yet
+
+	crowdShare = 20 // an account crowds a pass with more than one in so many of its requests,
+	crowdLeast = 8  // and more than so many
 )
 
-// turns lets accounts take turns while more is due than one pass takes. As long as everything due
-// fits into a pass it does nothing, and costs nothing.
+// turns lets accounts take turns while more is due than one pass takes and one of them crowds the
+// others out. As long as everything due fits into a pass, or many accounts share it, going by age is
+// fair: then it does nothing, and costs nothing.
 type turns struct {
 	mu     sync.Mutex
-	wanted bool     // the last pass was full: whoever comes next is not told by age alone
+	wanted bool     // whoever comes next is not told by age alone
 	ids    []string // request ids, not yet offered to a pass
 }
 
@@ -46,10 +52,27 @@ func (t *turns) next(ctx context.Context, tx pgx.Tx, n int) ([]string, error) {
 	return ids, nil
 }
 
-// over notes how a pass ended that asked for n, and says whether more may be due.
-func (t *turns) over(asked, offered, due int) bool {
+// over notes how a pass ended that asked for so many due ones, and says whether more may be due.
+func (t *turns) over(asked, offered, due int, inputs []scheduler.Input) (more bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.wanted = asked > 0 && (due >= asked || offered > 0)
-	return t.wanted
+	full := asked > 0 && due >= asked
+	t.wanted = len(t.ids) > 0 || full && crowded(inputs)
+	return full || offered > 0
+}
+
+// crowded says whether one account has more than its share of what a pass took.
+func crowded(inputs []scheduler.Input) bool {
+	most := max(crowdLeast, len(inputs)/crowdShare)
+	taken := map[string]int{}
+	for _, in := range inputs {
+		if in.Request == nil {
+			continue
+		}
+		taken[in.Request.AccountID]++
+		if taken[in.Request.AccountID] > most {
+			return true
+		}
+	}
+	return false
 }
