@@ -67,8 +67,8 @@ func (g *gate) sinceOpened() int {
 }
 
 // run probes until ctx ends: at once at the start and after a fault of a relay that had been taking
-// mail. A relay that answers probes and then refuses every mail is asked ever more rarely. The same
-// fault is logged once.
+// mail. A relay that answers probes and then refuses every mail is asked ever more rarely. An outage is
+// told once, however its words alternate.
 func (g *gate) run(ctx context.Context) {
 	draw := rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))
 	for attempt, first := 0, true; ; first = false {
@@ -85,7 +85,7 @@ func (g *gate) run(ctx context.Context) {
 				return
 			}
 		}
-		for said := ""; ; {
+		for told := (fault{}); ; {
 			err := g.probe(ctx)
 			if ctx.Err() != nil {
 				return
@@ -93,8 +93,7 @@ func (g *gate) run(ctx context.Context) {
 			if err == nil {
 				break
 			}
-			if err.Error() != said {
-				said = err.Error()
+			if told.worthSaying(err, time.Now()) {
 				g.log.Warn("the relay does not accept mail now", "err", err)
 			}
 			attempt++

@@ -3,6 +3,7 @@ package scheduler
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -59,6 +60,20 @@ func TestGateIsShutAtFirst(t *testing.T) {
 		}
 		if n := d.logs.count("the relay answers"); n != 1 {
 			t.Errorf("the opening is logged %d times", n)
+		}
+	})
+}
+
+// TestGateTellsAnOutageOnce although the relay fails in one way and then in another, and back.
+func TestGateTellsAnOutageOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDaemon(t, nil)
+		d.mail.probing = func(n int) error { return fmt.Errorf("fault %d", n%2) }
+		d.start()
+		defer d.stop()
+		d.sleep(50 * time.Second)
+		if probes := len(d.mail.probed()); probes < 4 || d.logs.count("the relay does not accept mail now") != 1 {
+			t.Errorf("%d probes of one outage are told %d times", probes, d.logs.count("the relay does not accept mail now"))
 		}
 	})
 }
