@@ -202,7 +202,7 @@ func (p *Policy) planRetry(d *Decision, in Input, led ledger, series Series) {
 		d.end(last, StateSkipped, reason)
 	case last.inDoubt() && !p.repeatable(in, last):
 		d.end(last, StateUnknown, ReasonReplyLost)
-	case last.DueAt.Before(in.NotBefore) && last.Reason != ReasonNotSent:
+	case last.DueAt.Before(in.NotBefore) && !last.settledSince(in.NotBefore):
 		d.end(last, StateSkipped, ReasonBeforeAdoption)
 	case p.late(in, last.DueAt):
 		d.end(last, StateSkipped, ReasonMissed)
@@ -215,6 +215,12 @@ func (p *Policy) planRetry(d *Decision, in Input, led ledger, series Series) {
 	default:
 		d.Claim = series.claim(in, slot, led.mails+1, last.RetrySince).after(last)
 	}
+}
+
+// settledSince reports whether a person found after an instant that the reminder was not sent. A copy
+// of the ledger may hold an older finding, and lack the mail that went out by it.
+func (r *Reminder) settledSince(t time.Time) bool {
+	return r.Reason == ReasonNotSent && r.RetrySince.After(t)
 }
 
 // planRepeat repeats the latest slot if its fate is unknown and the relay drops what it has had

@@ -173,7 +173,9 @@ func TestD06NoRepetitionByItself(t *testing.T) {
 func TestPlanNotBefore(t *testing.T) {
 	restored := func(in *Input) { in.NotBefore = at("2026-05-08T10:00:01Z") }
 	settled := deferred("7d", "2026-05-08T10:00Z", "2026-05-08T10:00Z")
-	settled.Reason = ReasonNotSent
+	settled.Reason, settled.RetrySince = ReasonNotSent, at("2026-05-08T10:30Z")
+	copied := settled
+	copied.RetrySince = at("2026-05-08T10:00:01Z")
 	runPlan(t, map[string]planRow{
 		"a slot that fell due just before": {
 			now: "2026-05-08T11:00Z", in: restored,
@@ -189,9 +191,13 @@ func TestPlanNotBefore(t *testing.T) {
 			now: "2026-05-08T11:00Z", in: restored, rows: []Reminder{deferred("7d", "2026-05-08T10:00Z", "2026-05-08T10:30Z")},
 			want: []string{"deferred 7d skipped before_adoption", "wake 2026-05-15T10:00Z"},
 		},
-		"a reminder that a person settled": {
+		"a reminder that a person settled since": {
 			now: "2026-05-08T11:00Z", in: restored, rows: []Reminder{settled},
 			want: []string{"claim 7d attempt 2 mail 1 retry", "wake 2026-05-15T10:00Z"},
+		},
+		"a reminder that a person settled before the copy was adopted": {
+			now: "2026-05-08T11:00Z", in: restored, rows: []Reminder{copied},
+			want: []string{"deferred 7d skipped before_adoption", "wake 2026-05-15T10:00Z"},
 		},
 	})
 }
