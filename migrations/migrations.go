@@ -114,7 +114,7 @@ func readable(ctx context.Context, db Querier, have, known int64) bool {
 // Up applies every pending migration to the database at url and returns those it applied. It may
 // be called by several processes at once. It needs a direct connection: the lock is a session's.
 func Up(ctx context.Context, url string) ([]Migration, error) {
-	var applied []Migration
+	applied := []Migration{}
 	err := withProvider(ctx, url, func(p *goose.Provider) error {
 		results, err := p.Up(ctx)
 		if err != nil {

@@ -153,7 +153,7 @@ func (m *memory) recover(result *PassResult) {
 			result.LeaseLost++
 		} else {
 			r.State, r.Reason, r.FinishedAt, r.UnknownSince = StateUnknown, ReasonWorkerLost, now, firstOf(r.UnknownSince, r.HandedOffAt)
-			result.Unknown++
+			result.Unknown = append(result.Unknown, *r)
 		}
 		r.LeaseUntil = time.Time{}
 		m.subjects[r.RequestID].fresh = true

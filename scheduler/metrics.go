@@ -96,5 +96,5 @@ func (m *metrics) passed(result PassResult, at time.Time, took time.Duration) {
 	}
 	m.sends.WithLabelValues(string(StateFailed)).Add(float64(result.Failed))
 	m.sends.WithLabelValues(string(StateDeferred)).Add(float64(result.LeaseLost))
-	m.sends.WithLabelValues(string(StateUnknown)).Add(float64(result.Unknown))
+	m.sends.WithLabelValues(string(StateUnknown)).Add(float64(len(result.Unknown)))
 }

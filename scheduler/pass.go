@@ -75,6 +75,10 @@ func (s *Scheduler) pass(ctx context.Context) error {
 	s.succeeded.Store(now.UnixNano())
 	s.failing.Store(false)
 	s.metrics.passed(result, now, now.Sub(begun))
+	for _, r := range result.Unknown {
+		s.log.Warn("a worker went away during a delivery: a person has to settle it", "request_id", r.RequestID, "slot", r.Slot,
+			"link_created_at", r.LinkCreatedAt, "attempt", r.Attempt, "outcome", StateUnknown, "reason", ReasonWorkerLost)
+	}
 	s.demand.claimed(len(result.Tasks), open && (result.More || max(result.Due, taking) >= capacity))
 	for _, task := range result.Tasks {
 		s.flights.add(task.ClaimID, begun.Add(s.cfg.Lease))

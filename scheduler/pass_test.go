@@ -292,7 +292,7 @@ func TestPassMetrics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDaemon(t, nil)
 		d.metrics.passed(PassResult{
-			Now: time.Now().Add(-3 * time.Second), Tasks: make([]Task, 5), Lost: 2, Failed: 3, LeaseLost: 4, Unknown: 1,
+			Now: time.Now().Add(-3 * time.Second), Tasks: make([]Task, 5), Lost: 2, Failed: 3, LeaseLost: 4, Unknown: make([]Reminder, 1),
 			Skipped: map[Reason]int{ReasonMissed: 7},
 		}, time.Now(), time.Second)
 		for what, pair := range map[string][2]float64{

@@ -90,7 +90,9 @@ type PassResult struct {
 	Skipped   map[Reason]int
 	Failed    int // deferred reminders that ran out of time
 	LeaseLost int // claims of vanished workers that became deferred
-	Unknown   int // hand-offs of vanished workers that became unknown
+	// Unknown are hand-offs of vanished workers that became unknown, as far as they are needed to tell
+	// about them: request, link, slot, attempt and worker.
+	Unknown []Reminder
 }
 
 // Settlement is one outcome on its way to the ledger.

@@ -50,7 +50,7 @@ func (c *planCommand) diff(g *globals) error {
 		fmt.Fprintln(table, "REQUEST\tCHANGE\tNEXT NOW\tNEXT THEN")
 	}
 	for _, d := range changed {
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", d.RequestID, d.Change, d.Before.short(), d.After.short())
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", plain(d.RequestID), d.Change, d.Before.short(), d.After.short())
 	}
 	if err := table.Flush(); err != nil {
 		return err

@@ -14,9 +14,9 @@ import (
 
 // print writes an explanation for people to read.
 func (e explanation) print(w io.Writer) error {
-	fmt.Fprintln(w, e.Answer)
+	fmt.Fprintln(w, plain(e.Answer))
 	for _, warning := range e.Warnings {
-		fmt.Fprintln(w, "Attention:", warning)
+		fmt.Fprintln(w, "Attention:", plain(warning))
 	}
 	fmt.Fprintln(w)
 	if err := e.printRequest(w); err != nil {
@@ -49,13 +49,13 @@ func (e explanation) printRequest(w io.Writer) error {
 			request = append(request, fact.what+fact.value)
 		}
 	}
-	fmt.Fprintf(table, "Request:\t%s\n", strings.Join(request, ", "))
+	fmt.Fprintf(table, "Request:\t%s\n", plain(strings.Join(request, ", ")))
 	if e.Language != "" {
 		locale := "the locale " + e.Locale
 		if e.Locale == "" {
 			locale = "requests without a locale"
 		}
-		fmt.Fprintf(table, "Language:\t%s, for %s\n", e.Language, locale)
+		fmt.Fprintf(table, "Language:\t%s, for %s\n", e.Language, plain(locale))
 	}
 	if l := e.Link; l != nil {
 		link := "created " + e.instant(l.CreatedAt)
@@ -69,7 +69,7 @@ func (e explanation) printRequest(w io.Writer) error {
 		}
 		fmt.Fprintf(table, "Link:\t%s\n", link)
 	}
-	fmt.Fprintf(table, "Time zone:\t%s\n", e.Zone)
+	fmt.Fprintf(table, "Time zone:\t%s\n", plain(e.Zone))
 	fmt.Fprintf(table, "Rules:\t%s\n", cmp.Or(e.Configuration, "built-in configuration"))
 	return table.Flush()
 }
@@ -87,12 +87,12 @@ func (e explanation) printSlot(w io.Writer, s explainedSlot) error {
 	if s.Because != "" {
 		fate += ": " + s.Because
 	}
-	fmt.Fprintf(w, "\nSlot %s %s\n", s.Slot, fate)
+	fmt.Fprintf(w, "\nSlot %s %s\n", s.Slot, plain(fate))
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	if s.EarlierLink {
 		fmt.Fprintf(table, "  link\t%s\tan earlier one was created\n", e.instant(s.LinkCreatedAt))
 	}
-	fmt.Fprintf(table, "  due\t%s\t%s\n", e.instant(s.Due), s.Rule)
+	fmt.Fprintf(table, "  due\t%s\t%s\n", e.instant(s.Due), plain(s.Rule))
 	for _, fact := range s.Evidence {
 		at, words := "", fact.What
 		if !fact.At.IsZero() {
@@ -101,7 +101,7 @@ func (e explanation) printSlot(w io.Writer, s explainedSlot) error {
 		if fact.Who != "" {
 			words = fact.Who + " " + words
 		}
-		fmt.Fprintf(table, "  \t%s\t%s\n", at, words)
+		fmt.Fprintf(table, "  \t%s\t%s\n", at, plain(words))
 	}
 	return table.Flush()
 }
@@ -113,8 +113,8 @@ func (e explanation) printEvents(w io.Writer) error {
 	fmt.Fprintln(w, "\nWhat people did")
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, event := range e.Events {
-		fmt.Fprintf(table, "  %s\t%s\t%s\t%s\n", e.instant(event.At), event.Actor,
-			strings.Join(strings.Fields(event.Action+" "+event.Slot+" "+event.Detail), " "), event.Why)
+		fmt.Fprintf(table, "  %s\t%s\t%s\t%s\n", e.instant(event.At), plain(event.Actor),
+			plain(strings.Join(strings.Fields(event.Action+" "+event.Slot+" "+event.Detail), " ")), plain(event.Why))
 	}
 	return table.Flush()
 }
@@ -133,7 +133,7 @@ func (e explanation) printNext(w io.Writer) error {
 	if len(e.Stops) > 0 {
 		fmt.Fprintln(w, "\nWhat would stop it")
 		for _, stop := range e.Stops {
-			fmt.Fprintln(w, "  "+stop)
+			fmt.Fprintln(w, "  "+plain(stop))
 		}
 	}
 	return nil
@@ -217,15 +217,15 @@ func counted(n int, noun string) string {
 
 // print writes all requests of a recipient for people to read.
 func (r recipientExplanation) print(w io.Writer) error {
-	fmt.Fprintln(w, r.Answer)
+	fmt.Fprintln(w, plain(r.Answer))
 	for _, warning := range r.Warnings {
-		fmt.Fprintln(w, "Attention:", warning)
+		fmt.Fprintln(w, "Attention:", plain(warning))
 	}
 	if mails := r.mails(); len(mails) > 0 {
 		fmt.Fprintln(w, "\nMails to it, the newest first")
 		table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 		for _, m := range mails {
-			fmt.Fprintf(table, "  %s\trequest %s\tslot %s\t%s\n", m.request.instant(m.slot.HandedOffAt), m.request.RequestID, m.slot.Slot, m.slot.Fate.Words())
+			fmt.Fprintf(table, "  %s\trequest %s\tslot %s\t%s\n", m.request.instant(m.slot.HandedOffAt), plain(m.request.RequestID), m.slot.Slot, m.slot.Fate.Words())
 		}
 		if err := table.Flush(); err != nil {
 			return err

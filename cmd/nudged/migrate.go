@@ -1,10 +1,13 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"text/tabwriter"
 
 	"nudged/internal/config"
+	"nudged/internal/postgres"
 	"nudged/migrations"
 )
 
@@ -27,6 +30,9 @@ func (c *migrateCommand) Run(g *globals) error {
 	if err != nil {
 		return err
 	}
+	if err := refuseNewer(g.ctx, cfg.Database.URL.Reveal()); err != nil {
+		return err
+	}
 	if c.Output == "json" {
 		return printJSON(g.stdout, list)
 	}
@@ -43,4 +49,18 @@ func (c *migrateCommand) Run(g *globals) error {
 		fmt.Fprintf(table, "%s\t%s\n", m.Name, applied)
 	}
 	return table.Flush()
+}
+
+// refuseNewer returns an error where the schema is one that only a newer nudged works on.
+func refuseNewer(ctx context.Context, url string) error {
+	store, err := postgres.Open(ctx, postgres.Config{URL: url})
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	newer, ok := errors.AsType[*migrations.VersionError](store.CheckSchema(ctx))
+	if ok && newer.Have > newer.Want {
+		return newer
+	}
+	return nil
 }

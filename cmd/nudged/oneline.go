@@ -2,7 +2,9 @@ package main
 
 import (
 	"log/slog"
+	"strconv"
 	"strings"
+	"unicode"
 )
 
 // oneLine writes an error on one line. The driver of the database puts each address that it tried on
@@ -19,6 +21,16 @@ func oneLine(err error) string {
 	}
 	text := strings.Join(lines, "; ")
 	return strings.ReplaceAll(text, ":; ", ": ")
+}
+
+// plain shows a text that somebody else wrote as one piece of a line: a control character could
+// forge another line, or play with the terminal.
+func plain(text string) string {
+	if !strings.ContainsFunc(text, unicode.IsControl) {
+		return text
+	}
+	quoted := strconv.Quote(text)
+	return quoted[1 : len(quoted)-1]
 }
 
 // errorsOnOneLine is for slog.HandlerOptions.

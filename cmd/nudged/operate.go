@@ -96,7 +96,7 @@ func (c *unknownCommand) Run(g *globals) error {
 		table := tabwriter.NewWriter(g.stdout, 0, 0, 2, ' ', 0)
 		fmt.Fprintln(table, "REQUEST\tSLOT\tHANDED OFF (UTC)\tMESSAGE-ID\tEVIDENCE")
 		for _, o := range outcomes {
-			fmt.Fprintf(table, "%s\t%s\t%s\t<%s>\t%s\n", o.RequestID, o.Slot, o.HandedOffAt.Format(time.DateTime), o.MessageID, o.Evidence)
+			fmt.Fprintf(table, "%s\t%s\t%s\t<%s>\t%s\n", plain(o.RequestID), o.Slot, o.HandedOffAt.Format(time.DateTime), o.MessageID, plain(o.Evidence))
 		}
 		fmt.Fprintln(table, "\nLook for the Message-ID in the mail server's log, then: nudged resolve REQUEST SLOT --sent|--not-sent --why TEXT")
 		return table.Flush()
@@ -129,7 +129,7 @@ func (c *resolveCommand) Run(g *globals) error {
 		if c.NotSent {
 			fate = "not sent; it goes out again if it still may"
 		}
-		_, err := fmt.Fprintf(g.stdout, "slot %s of request %s is settled as %s\n", c.Slot, c.RequestID, fate)
+		_, err := fmt.Fprintf(g.stdout, "slot %s of request %s is settled as %s\n", plain(c.Slot), plain(c.RequestID), fate)
 		return err
 	})
 }
@@ -154,7 +154,7 @@ func (c *pauseCommand) Run(g *globals) error {
 		if until.Equal(scheduler.Forever()) {
 			what = "until resumed"
 		}
-		_, err = fmt.Fprintf(g.stdout, "request %s is paused %s\n", c.RequestID, what)
+		_, err = fmt.Fprintf(g.stdout, "request %s is paused %s\n", plain(c.RequestID), what)
 		return err
 	})
 }
@@ -244,7 +244,7 @@ func tell(g *globals, changed bool, yes, no string) error {
 	if changed {
 		text = yes
 	}
-	_, err := fmt.Fprintln(g.stdout, text)
+	_, err := fmt.Fprintln(g.stdout, plain(text))
 	return err
 }
 

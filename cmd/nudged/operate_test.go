@@ -243,6 +243,13 @@ func TestSchemaThatDoesNotFitIsRefused(t *testing.T) {
 	s := newSite(t, smtptest.Config{})
 	s.exec(`INSERT INTO nudged.schema_migrations (version_id, is_applied) VALUES (99999, true)`)
 	s.refuseRun("newer than the")
+	for _, args := range [][]string{{"migrate"}, {"migrate", "--status"}} {
+		if _, stderr, status := s.command(args...); status != 1 || !strings.Contains(stderr, "newer than the") {
+			t.Errorf("%v: status %d, %s", args, status, stderr)
+		}
+	}
+	s.exec(`DELETE FROM nudged.schema_migrations WHERE version_id = 99999`)
+	s.want("[]\n", "migrate", "--output", "json")
 	s.exec(`DELETE FROM nudged.schema_migrations WHERE version_id >= 3`)
 	s.refuseRun("run `nudged migrate`")
 }
@@ -278,4 +285,29 @@ func TestFiveMistakesFiveLines(t *testing.T) {
 			t.Errorf("line %d is %q, want %s:LINE: %s", i+1, lines[i], s.config, key)
 		}
 	}
+}
+
+// What an application or a person wrote stays one piece of a line: no control character of it reaches
+// the terminal, and none forges a line.
+func TestControlCharactersStayInTheirLine(t *testing.T) {
+	s := newSite(t, smtptest.Config{Script: smtptest.Always(smtptest.StageDot, smtptest.Hangup().Accepting())})
+	const id, forged = "r\n\x1b[31m-1", "went out on time"
+	s.exec(`INSERT INTO nudged.requests (id, account_id, status, recipient_email, title) VALUES ($1, 'a', 'pending', 'ann@example.com', 'Papers')`, id)
+	s.exec(`INSERT INTO nudged.links (request_id, url, created_at) VALUES ($1, 'https://example.com/u', now() - interval '3 days 1 minute')`, id)
+	p := s.start().ready()
+	s.waitRows("unknown/reply_lost", 1)
+	p.stop()
+	check := func(args ...string) {
+		out, stderr, _ := s.command(args...)
+		if strings.ContainsRune(out+stderr, 0x1b) || strings.Contains(out, "\n"+forged) || strings.Contains(out, "\nSlot 99d") {
+			t.Errorf("%s prints %q", args[0], out+stderr)
+		}
+	}
+	check("unknown")
+	check("resolve", id, "3d", "--not-sent", "--why", "a\n\x1b[31m"+forged)
+	check("pause", id, "--why", "b\n"+forged)
+	s.exec(`UPDATE nudged.requests SET status = E'clo\nSlot 99d \x1b[31m', cadence = E'x\n\x1b[31m', time_zone = E'y\n\x1b[31m', locale = E'z\n\x1b[31m'`)
+	check("explain", id)
+	check("explain", "--recipient", "ann@example.com")
+	check("suppress", "ann@example.com", "--why", "c\n\x1b[31m")
 }

@@ -186,8 +186,11 @@ func TestFrozenPastTheLease(t *testing.T) {
 		s.wait("DATA", func() bool { return s.smtp.Reached(smtptest.StageDATA) == 1 })
 		frozen.freeze()
 		close(release)
-		s.start().ready()
+		other := s.start().ready()
 		s.waitRows("unknown/worker_lost", 1)
+		s.wait("a line about it", func() bool {
+			return strings.Contains(other.log.String(), "outcome=unknown reason=worker_lost") && strings.Contains(other.log.String(), "slot=3d")
+		})
 		frozen.thaw()
 		s.wait("the frozen worker to give up", func() bool { return s.rows()["unknown/worker_lost"] == 0 || len(s.smtp.Open()) < 3 })
 		s.passes(10)

@@ -32,7 +32,10 @@ type sendTest struct {
 }
 
 // errNotAccepted ends the command after its report.
-var errNotAccepted = errors.New("the sample was not accepted")
+var (
+	errNotAccepted = errors.New("the sample was not accepted")
+	errInDoubt     = errors.New("whether the sample was accepted is not known")
+)
 
 // sendTestLimit bounds the whole conversation but for the answer to the final dot, which has a time
 // limit of its own.
@@ -65,10 +68,14 @@ func (c *sendTestCommand) Run(g *globals) error {
 	} else {
 		_, err = fmt.Fprint(g.stdout, report.words())
 	}
-	if err == nil && !report.Accepted {
-		err = errNotAccepted
+	switch {
+	case err != nil || report.Accepted:
+		return err
+	case report.State == scheduler.StateUnknown:
+		return errInDoubt
+	default:
+		return errNotAccepted
 	}
-	return err
 }
 
 // send composes the sample and speaks to the relay.

@@ -69,9 +69,7 @@ func (s *Store) take(ctx context.Context, tx pgx.Tx, p scheduler.Pass, result *s
 	batch := &pgx.Batch{}
 	batch.Queue(pinSQL)
 	batch.Queue(clockSQL, environment).QueryRow(func(row pgx.Row) error { return row.Scan(&result.Now, &adopted) })
-	batch.Queue(recoverSQL).QueryRow(func(row pgx.Row) error {
-		return row.Scan(&result.LeaseLost, &result.Unknown, &got.lost)
-	})
+	queueRecover(batch, &got, result)
 	queueWake(batch, got.woken, func(locked []string) { got.locked = locked })
 	queueTake(batch, p, turns, &got, result)
 	if err := tx.SendBatch(ctx, batch).Close(); err != nil {
@@ -81,6 +79,27 @@ func (s *Store) take(ctx context.Context, tx pgx.Tx, p scheduler.Pass, result *s
 		return got, &AdoptionError{Have: environment, Want: environment}
 	}
 	return got, nil
+}
+
+// queueRecover settles the claims of workers that went away.
+func queueRecover(batch *pgx.Batch, got *taken, result *scheduler.PassResult) {
+	batch.Queue(recoverSQL).Query(func(rows pgx.Rows) error {
+		var r scheduler.Reminder
+		var passedOver bool
+		_, err := pgx.ForEachRow(rows, []any{&r.RequestID, &r.LinkCreatedAt, &r.Slot, &r.State, &r.Attempt, &r.ClaimedBy, &passedOver}, func() error {
+			if r.State == scheduler.StateUnknown {
+				r.LinkCreatedAt = r.LinkCreatedAt.UTC()
+				result.Unknown = append(result.Unknown, r)
+			} else {
+				result.LeaseLost++
+			}
+			if passedOver {
+				got.lost = append(got.lost, r.RequestID)
+			}
+			return nil
+		})
+		return err
+	})
 }
 
 // queueTake takes who is due, by turns where there are any and else by age, and who waits to be

@@ -102,13 +102,13 @@ func TestLostHandOffIsUnknownForGood(t *testing.T) {
 	task := f.pass("a").Tasks[0]
 	f.settle(scheduler.Batch{HandOffs: []scheduler.HandOff{handOff(task)}})
 	f.exec(`UPDATE nudged.reminders SET lease_until = now() - interval '30 minutes', handed_off_at = now() - interval '30 minutes'`)
-	if result := f.pass("b"); result.Unknown != 1 || len(result.Tasks) != 0 {
+	if result := f.pass("b"); len(result.Unknown) != 1 || len(result.Tasks) != 0 {
 		t.Fatalf("got %+v, want one unknown and no task", result)
 	}
 	f.wantRow("r-1", "3d", "unknown/worker_lost")
 	for range 10 {
 		f.exec(`SELECT nudged.touch('r-1')`)
-		if result := f.pass("b"); result.Unknown != 0 || len(result.Tasks) != 0 {
+		if result := f.pass("b"); len(result.Unknown) != 0 || len(result.Tasks) != 0 {
 			t.Fatalf("got %+v, want nothing", result)
 		}
 	}

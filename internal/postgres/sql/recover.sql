@@ -1,7 +1,7 @@
 -- Settles the claims whose lease ran out, for workers that went away: a claim whose content never
 -- left goes back to be tried again, with its attempt; a hand-off may have been accepted and becomes
--- unknown. Rows that somebody else settles at the same moment are passed over, and so are schedules
--- that somebody has locked; the ids of these are returned, to be woken later.
+-- unknown. Rows that somebody else settles at the same moment are passed over. Schedules that somebody has
+-- locked are not woken: passed_over says so, for them to be woken later.
 WITH lost AS (
     SELECT request_id, link_created_at, slot, state
     FROM nudged.reminders
@@ -22,7 +22,7 @@ WITH lost AS (
         lease_until = NULL
     FROM lost
     WHERE m.request_id = lost.request_id AND m.link_created_at = lost.link_created_at AND m.slot = lost.slot
-    RETURNING m.request_id, m.state
+    RETURNING m.request_id, m.link_created_at, m.slot, m.state, m.attempt, m.claimed_by
 ), locked AS (
     SELECT request_id FROM nudged.schedules
     WHERE request_id IN (SELECT request_id FROM moved)
@@ -31,7 +31,6 @@ WITH lost AS (
     UPDATE nudged.schedules SET wake_at = '-infinity'
     WHERE request_id IN (SELECT request_id FROM locked)
 )
-SELECT count(*) FILTER (WHERE state = 'deferred') AS lease_lost,
-       count(*) FILTER (WHERE state = 'unknown')  AS unknown,
-       coalesce(array_agg(request_id) FILTER (WHERE request_id NOT IN (SELECT request_id FROM locked)), '{}') AS passed_over
+SELECT request_id, link_created_at, slot, state, attempt, coalesce(claimed_by, ''),
+       request_id NOT IN (SELECT request_id FROM locked) AS passed_over
 FROM moved;

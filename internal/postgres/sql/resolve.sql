@@ -1,5 +1,5 @@
--- A person settles unknown outcomes of one slot. $1: request; $2: slot; $3: link, NULL where the
--- request has one such outcome only; $4: true where it was sent; $5: actor; $6: why. Not sent: it
+-- A person settles unknown outcomes of one slot. $1: request; $2: slot; $3: link, as a log tells it,
+-- to the second, or NULL where the request has one such outcome only; $4: true where it was sent; $5: actor; $6: why. Not sent: it
 -- may go out again, by a plan of its own that asks all the rules anew.
 WITH moved AS (
     UPDATE nudged.reminders
@@ -10,7 +10,8 @@ WITH moved AS (
         finished_at = CASE WHEN $4::boolean THEN finished_at END,
         unknown_since = NULL
     WHERE request_id = $1 AND slot = $2 AND state = 'unknown'
-      AND ($3::timestamptz IS NULL OR link_created_at = $3::timestamptz)
+      AND ($3::timestamptz IS NULL
+           OR link_created_at > $3::timestamptz - interval '1 second' AND link_created_at < $3::timestamptz + interval '1 second')
     RETURNING request_id, link_created_at, slot
 ), noted AS (
     INSERT INTO nudged.events (actor, action, request_id, link_created_at, slot, detail, why)

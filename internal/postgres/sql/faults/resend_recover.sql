@@ -13,7 +13,7 @@ WITH lost AS (
         retry_at = now(), retry_since = now(), lease_until = NULL
     FROM lost
     WHERE m.request_id = lost.request_id AND m.link_created_at = lost.link_created_at AND m.slot = lost.slot
-    RETURNING m.request_id
+    RETURNING m.request_id, m.link_created_at, m.slot, m.state, m.attempt, m.claimed_by
 ), locked AS (
     SELECT request_id FROM nudged.schedules
     WHERE request_id IN (SELECT request_id FROM moved)
@@ -22,6 +22,6 @@ WITH lost AS (
     UPDATE nudged.schedules SET wake_at = '-infinity'
     WHERE request_id IN (SELECT request_id FROM locked)
 )
-SELECT count(*) AS lease_lost, 0::bigint AS unknown,
-       coalesce(array_agg(request_id) FILTER (WHERE request_id NOT IN (SELECT request_id FROM locked)), '{}') AS passed_over
+SELECT request_id, link_created_at, slot, state, attempt, coalesce(claimed_by, ''),
+       request_id NOT IN (SELECT request_id FROM locked) AS passed_over
 FROM moved;
