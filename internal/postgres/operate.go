@@ -132,7 +132,7 @@ func (s *Store) EachOpen(ctx context.Context, f func(scheduler.Input) error) err
 		if len(ids) == 0 {
 			return nil
 		}
-		inputs, err := readInputs(ctx, s.pool, ids)
+		inputs, err := readInputs(ctx, s.pool, ids, false)
 		if err != nil {
 			return err
 		}

@@ -23,10 +23,10 @@ func (s *Store) RunPass(ctx context.Context, p scheduler.Pass) (scheduler.PassRe
 		if got, err = s.take(ctx, tx, p, &result); err != nil || len(got.ids) == 0 {
 			return err
 		}
-		if inputs, err = readInputs(ctx, tx, got.ids); err != nil {
+		if inputs, err = readInputs(ctx, tx, got.ids, s.overViews.Load()); err != nil {
 			return err
 		}
-		w := newWrites(p)
+		w := newWrites(p, s.overViews.Load())
 		for _, in := range inputs {
 			if err := w.add(in, p.Plan(in)); err != nil {
 				return err
@@ -56,7 +56,7 @@ type taken struct {
 // take settles lost claims, wakes who is restless, then locks the schedules to look at. It refuses
 // a database that is no longer the adopted one.
 func (s *Store) take(ctx context.Context, tx pgx.Tx, p scheduler.Pass, result *scheduler.PassResult) (got taken, err error) {
-	var adopted bool
+	var adopted, views bool
 	if got.woken, err = s.restless.list(ctx, tx); err != nil {
 		return got, err
 	}
@@ -67,14 +67,15 @@ func (s *Store) take(ctx context.Context, tx pgx.Tx, p scheduler.Pass, result *s
 	got.offered = len(turns)
 	environment := *s.environment.Load()
 	batch := &pgx.Batch{}
-	batch.Queue(pinSQL)
-	batch.Queue(clockSQL, environment).QueryRow(func(row pgx.Row) error { return row.Scan(&result.Now, &adopted) })
+	queuePin(ctx, batch, true)
+	batch.Queue(clockSQL, environment).QueryRow(func(row pgx.Row) error { return row.Scan(&result.Now, &adopted, &views) })
 	queueRecover(batch, &got, result)
 	queueWake(batch, got.woken, func(locked []string) { got.locked = locked })
 	queueTake(batch, p, turns, &got, result)
 	if err := tx.SendBatch(ctx, batch).Close(); err != nil {
 		return got, fmt.Errorf("take schedules: %w", err)
 	}
+	s.overViews.Store(views)
 	if !adopted {
 		return got, &AdoptionError{Have: environment, Want: environment}
 	}
@@ -133,6 +134,7 @@ func queueTake(batch *pgx.Batch, p scheduler.Pass, turns []string, got *taken, r
 // writes gathers what the plans of one pass decided, column by column.
 type writes struct {
 	pass  scheduler.Pass
+	views bool // the application's tables are views
 	tasks map[scheduler.ClaimID]*scheduler.Task
 	order []scheduler.ClaimID // claims in the order they were taken
 
@@ -160,8 +162,8 @@ type writes struct {
 	gone []string
 }
 
-func newWrites(p scheduler.Pass) *writes {
-	return &writes{pass: p, tasks: map[scheduler.ClaimID]*scheduler.Task{}}
+func newWrites(p scheduler.Pass, views bool) *writes {
+	return &writes{pass: p, views: views, tasks: map[scheduler.ClaimID]*scheduler.Task{}}
 }
 
 func (w *writes) add(in scheduler.Input, d scheduler.Decision) error {
@@ -275,7 +277,9 @@ func (w *writes) send(ctx context.Context, tx pgx.Tx, result *scheduler.PassResu
 		batch.Queue(forgetSQL, w.gone)
 	}
 	if len(w.order) > 0 {
-		batch.Queue(documentsSQL, w.claimed()).Query(w.takeDocuments)
+		queueForApplication(ctx, batch, w.views, func() {
+			batch.Queue(documentsSQL, w.claimed()).Query(w.takeDocuments)
+		})
 	}
 	if err := tx.SendBatch(ctx, batch).Close(); err != nil {
 		return fmt.Errorf("write the plan: %w", err)

@@ -83,7 +83,7 @@ func statementsFor(keys []key) []statement {
 		{"open_ids", []any{"r-1", 500}},
 		{"open_requests", nil},
 		{"pause", []any{"r-1", time.Now(), "pause", "ann", "why"}},
-		{"pin", nil},
+		{"pin", []any{true, int64(1000)}},
 		{"purge", []any{"r-1", time.Now(), "3d", 2000, time.Hour}},
 		{"readopt", []any{"test", "ann", "why", true}},
 		{"recover", nil},
@@ -198,7 +198,7 @@ func TestPlansAtAMillionRequests(t *testing.T) {
 				continue
 			}
 			e.exec(`BEGIN`)
-			e.exec(readStatement(t, "pin"))
+			e.exec(readStatement(t, "pin"), true, int64(60_000))
 			pages := e.buffers(readStatement(t, s.file), s.args...)
 			e.exec(`ROLLBACK`)
 			t.Logf("%s: %d pages for %d rows", s.file, pages, len(rows))

@@ -17,39 +17,31 @@ type querier interface {
 	SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults
 }
 
-// readInputs reads what a plan needs about the requests of the given ids, in their order.
-func readInputs(ctx context.Context, db querier, ids []string) (inputs []scheduler.Input, err error) {
+// readInputs reads what a plan needs about the requests of the given ids, in their order. views: the
+// transaction is pinned, and the application's tables are views.
+func readInputs(ctx context.Context, db querier, ids []string, views bool) ([]scheduler.Input, error) {
+	var reminders []scheduler.Reminder
+	var inputs []scheduler.Input
 	batch := &pgx.Batch{}
-	batch.Queue(subjectsSQL, ids)
-	batch.Queue(ledgerSQL, ids)
-	results := db.SendBatch(ctx, batch)
-	defer func() {
-		if closeErr := results.Close(); err == nil && closeErr != nil {
-			err = fmt.Errorf("read requests: %w", closeErr)
-		}
-	}()
-	rows, err := results.Query()
-	if err != nil {
-		return nil, fmt.Errorf("read requests: %w", err)
-	}
-	if err := zonesGiven(rows.FieldDescriptions()); err != nil {
-		return nil, fmt.Errorf("read requests: %w", err)
-	}
-	inputs, err = pgx.CollectRows(rows, scanInput)
-	if err != nil {
+	batch.Queue(ledgerSQL, ids).Query(func(rows pgx.Rows) (err error) {
+		reminders, err = pgx.CollectRows(rows, scanReminder)
+		return err
+	})
+	queueForApplication(ctx, batch, views, func() {
+		batch.Queue(subjectsSQL, ids).Query(func(rows pgx.Rows) (err error) {
+			if err := zonesGiven(rows.FieldDescriptions()); err != nil {
+				return err
+			}
+			inputs, err = pgx.CollectRows(rows, scanInput)
+			return err
+		})
+	})
+	if err := db.SendBatch(ctx, batch).Close(); err != nil {
 		return nil, fmt.Errorf("read requests: %w", err)
 	}
 	byID := make(map[string]*scheduler.Input, len(inputs))
 	for i := range inputs {
 		byID[inputs[i].RequestID] = &inputs[i]
-	}
-	rows, err = results.Query()
-	if err != nil {
-		return nil, fmt.Errorf("read the ledger: %w", err)
-	}
-	reminders, err := pgx.CollectRows(rows, scanReminder)
-	if err != nil {
-		return nil, fmt.Errorf("read the ledger: %w", err)
 	}
 	for _, r := range reminders {
 		in := byID[r.RequestID]
@@ -164,7 +156,7 @@ func scanDocument(row pgx.CollectableRow) (document, error) {
 // Load reads all about one request: the input of its plan and its documents. A request that does
 // not exist has neither Request nor Link.
 func (s *Store) Load(ctx context.Context, requestID string) (scheduler.Input, []scheduler.Document, error) {
-	inputs, err := readInputs(ctx, s.pool, []string{requestID})
+	inputs, err := readInputs(ctx, s.pool, []string{requestID}, false)
 	if err != nil {
 		return scheduler.Input{}, nil, err
 	}

@@ -18,11 +18,13 @@ func (s *Store) Settle(ctx context.Context, b scheduler.Batch) ([]scheduler.Hand
 		return nil, nil
 	}
 	batch := &pgx.Batch{}
-	batch.Queue(pinSQL)
+	queuePin(ctx, batch, true)
 	queueSettlements(batch, b.Settlements)
 	queueWake(batch, unsettled(b.Settlements), func(locked []string) { s.restless.add(locked...) })
 	var results []scheduler.HandOffResult
-	queueHandOffs(batch, b.HandOffs, b.Lease, &results)
+	queueForApplication(ctx, batch, s.overViews.Load() && len(b.HandOffs) > 0, func() {
+		queueHandOffs(batch, b.HandOffs, b.Lease, &results)
+	})
 	if err := s.pool.SendBatch(ctx, batch).Close(); err != nil {
 		return nil, fmt.Errorf("settle %d outcomes and hand off %d reminders: %w", len(b.Settlements), len(b.HandOffs), err)
 	}

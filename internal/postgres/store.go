@@ -31,6 +31,7 @@ type Store struct {
 	environment atomic.Pointer[string] // that Adopt was called with
 	restless    restless
 	turns       turns
+	overViews   atomic.Bool // one of the application's tables is a view, as the last pass saw them
 }
 
 // Open reads the configuration and makes the pool. It does not connect yet, so that a daemon can

@@ -15,8 +15,7 @@ const (
 	turnsOfPasses = 4       // how many passes a list is for: so long waits, at most, who became due meanwhile
 	turnsAmong    = 100_000 // due ones that are lined up; the accounts behind them are not seen yet
 
-	crowdShare = 20 // an account crowds a pass with more than one in so many of its requests,
-	crowdLeast = 8  // and more than so many
+	crowdShare = 16 // an account crowds a pass with more than one, and more than one in so many of its requests
 )
 
 // turns lets accounts take turns while more is due than one pass takes and one of them crowds the
@@ -63,7 +62,7 @@ func (t *turns) over(asked, offered, due int, inputs []scheduler.Input) (more bo
 
 // crowded says whether one account has more than its share of what a pass took.
 func crowded(inputs []scheduler.Input) bool {
-	most := max(crowdLeast, len(inputs)/crowdShare)
+	most := max(1, len(inputs)/crowdShare)
 	taken := map[string]int{}
 	for _, in := range inputs {
 		if in.Request == nil {

@@ -57,7 +57,16 @@ func (m *taker) Probe(context.Context) error { return nil }
 // than a few batches, although all of them have been due for longer.
 func TestAccountsTakeTurns(t *testing.T) {
 	t.Parallel()
-	const batch, fewBatches = 500, 6
+	for name, size := range map[string]struct{ batch, workers int }{"wide": {500, 8}, "one connection, a queue of four": {4, 1}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			takeTurns(t, size.batch, size.workers)
+		})
+	}
+}
+
+func takeTurns(t *testing.T, batch, workers int) {
+	const fewBatches = 8
 	f := newFixture(t)
 	f.backlog("big", 50_000, 60)
 	f.backlog("small", 1, 1)
@@ -65,7 +74,7 @@ func TestAccountsTakeTurns(t *testing.T) {
 	m := &taker{wanted: "small-1@example.com", done: make(chan struct{})}
 	s, err := scheduler.New(scheduler.Config{
 		Store: f.store, Mailer: m, Policy: f.policy, Worker: "a", Every: time.Second, StallAfter: time.Minute,
-		Batch: batch, Lease: time.Minute, Workers: 8,
+		Batch: batch, Lease: time.Minute, Workers: workers,
 		Registerer: prometheus.NewRegistry(), Logger: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
