@@ -113,20 +113,40 @@ func readable(ctx context.Context, db Querier, have, known int64) bool {
 
 // Up applies every pending migration to the database at url and returns those it applied. It may
 // be called by several processes at once. It needs a direct connection: the lock is a session's.
+// A table that an open transaction of the application uses is waited for as long as ctx allows, but
+// never longer than tableWait at a time, because every other writer has to wait with us.
 func Up(ctx context.Context, url string) ([]Migration, error) {
 	applied := []Migration{}
 	err := withProvider(ctx, url, func(p *goose.Provider) error {
-		results, err := p.Up(ctx)
-		if err != nil {
-			return fmt.Errorf("apply migrations: %w", err)
+		for {
+			results, err := p.Up(ctx)
+			if partial, ok := errors.AsType[*goose.PartialError](err); ok {
+				results = partial.Applied
+			}
+			for _, r := range results {
+				applied = append(applied, Migration{Version: r.Source.Version, Name: r.Source.Path, AppliedAt: time.Now().UTC()})
+			}
+			switch {
+			case err == nil:
+				return nil
+			case sqlState(err) != lockNotAvailable:
+				return fmt.Errorf("apply migrations: %w", err)
+			}
+			select {
+			case <-ctx.Done():
+				return fmt.Errorf("apply migrations: a table is in use: %w", ctx.Err())
+			case <-time.After(tableRest):
+			}
 		}
-		for _, r := range results {
-			applied = append(applied, Migration{Version: r.Source.Version, Name: r.Source.Path, AppliedAt: time.Now().UTC()})
-		}
-		return nil
 	})
 	return applied, err
 }
+
+// How long to wait for a table that is in use, and how long to let those pass who wait behind us.
+const (
+	tableWait = time.Second
+	tableRest = 2 * time.Second
+)
 
 // Status lists every migration of this build and when it was applied, oldest first.
 func Status(ctx context.Context, url string) ([]Migration, error) {
@@ -153,6 +173,7 @@ func withProvider(ctx context.Context, url string, use func(*goose.Provider) err
 		return fmt.Errorf("read the database url: %w", err)
 	}
 	config.RuntimeParams["timezone"] = "UTC" // goose keeps times without a zone
+	config.RuntimeParams["lock_timeout"] = strconv.FormatInt(tableWait.Milliseconds(), 10)
 	db := stdlib.OpenDB(*config)
 	defer func() { err = errors.Join(err, db.Close()) }()
 	if err := createSchema(ctx, db); err != nil {
@@ -177,9 +198,10 @@ const (
 )
 
 const (
-	undefinedTable  = "42P01"
-	invalidSchema   = "3F000"
-	uniqueViolation = "23505"
+	undefinedTable   = "42P01"
+	invalidSchema    = "3F000"
+	uniqueViolation  = "23505"
+	lockNotAvailable = "55P03"
 )
 
 // createSchema makes the schema that goose's own table lies in. IF NOT EXISTS does not shield two

@@ -125,10 +125,10 @@ func (t teller) doubts() ([]string, error) {
 		return nil, err
 	}
 	doubts := []string{}
-	hash, zones, planned := strings.Cut(installed.PlannedWith, " ")
+	hash, by, planned := strings.Cut(installed.PlannedWith, " ")
 	switch {
-	case planned && hash == t.cfg.Hash && zones != zoneData():
-		doubts = append(doubts, fmt.Sprintf("The daemon has other time zone data (%s) than this command (%s): local times of slots to come may differ.", zones, zoneData()))
+	case planned && hash == t.cfg.Hash && by != plansBy():
+		doubts = append(doubts, fmt.Sprintf("The daemon has other time zone data or another schema (%s) than this command (%s): local times of slots to come may differ.", by, plansBy()))
 	case planned && hash == t.cfg.Hash:
 	case t.cfg.File == "":
 		doubts = append(doubts, "No configuration file was given (--config.file or NUDGED_CONFIG_FILE): rules and slots to come are those of the built-in cadence and limits, which need not be the daemon's.")

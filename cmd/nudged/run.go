@@ -331,11 +331,11 @@ func (d *daemon) ready() error {
 	return d.store.CheckSchema(ctx)
 }
 
-// replans makes open requests be planned anew when the configuration or the zone data is another
-// one than the wakes in the database were planned with: at the start and after a reload.
+// replans makes open requests be planned anew when the configuration, the zone data or the schema is
+// another one than the wakes in the database were planned with: at the start and after a reload.
 func (d *daemon) replans(ctx context.Context) {
 	for {
-		changed, err := d.store.Replan(ctx, d.cfg.Load().Hash+" "+zoneData())
+		changed, err := d.store.Replan(ctx, d.cfg.Load().Hash+" "+plansBy())
 		switch {
 		case ctx.Err() != nil:
 			return

@@ -2,11 +2,24 @@ package main
 
 import (
 	"bufio"
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
+
+	"nudged/migrations"
 )
+
+// plansBy names what plans depend on besides the configuration: the zone data, and what the schema
+// of this build keeps of a plan.
+func plansBy() string {
+	schema, err := migrations.Latest()
+	if err != nil {
+		return zoneData()
+	}
+	return fmt.Sprintf("%s, schema %d", zoneData(), schema)
+}
 
 // zoneData names the zone data in force: what $ZONEINFO or the system has wins over the embedded
 // copy, whose version is that of the Go release that built the binary.
