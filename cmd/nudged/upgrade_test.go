@@ -35,6 +35,11 @@ ALTER TABLE nudged.requests ADD COLUMN priority integer;
 	s.binary = newer
 	s.want(name, "migrate")
 	s.start().ready()
+	s.wait("requests to be planned anew", func() bool {
+		var with string
+		err := s.db.QueryRow(t.Context(), `SELECT coalesce(planned_with, '') FROM nudged.installation`).Scan(&with)
+		return err == nil && strings.HasSuffix(with, fmt.Sprintf("schema %d", known+1))
+	})
 	s.wait("150 messages", func() bool { return len(s.smtp.Accepted()) >= 150 })
 	older.ready() // on the newer schema
 	older.stop()
