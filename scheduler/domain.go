@@ -209,6 +209,7 @@ type Event struct {
 	Action        string    // adopt, pause, resume, resolve, suppress or unsuppress
 	LinkCreatedAt time.Time // the link concerned; zero: none
 	Slot          string    // the slot concerned, if one
+	Address       string    // the address concerned, in lower case; empty: none
 	Detail        string    // the particulars, such as what an outcome was settled as
 	Why           string
 }

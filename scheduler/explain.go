@@ -34,9 +34,34 @@ type SlotFate struct {
 	Slot          cadence.Slot
 	Fate          Fate
 	Reason        Reason // empty where none is needed
+	Because       string // the reason in plain words
 	Rule          string // with the configured value
 	Evidence      []Evidence
+	RepeatAt      time.Time // of unknown fate, and repeated by itself after this; zero: it is not
 	Row           *Reminder // of the ledger; nil: it has none
+}
+
+// held reports whether a slot that fell due is not sent because the request is closed. It may be opened again.
+func (f SlotFate) held() bool { return f.Row == nil && f.Reason == ReasonRequestClosed }
+
+// Words says the fate in plain words, to stand behind the name of the slot.
+func (f SlotFate) Words() string {
+	if f.held() {
+		return "is not sent"
+	}
+	return f.Fate.Words()
+}
+
+// Told says the fate and the reason.
+func (f SlotFate) Told() string {
+	switch {
+	case f.Because == "":
+		return f.Words()
+	case f.held():
+		return f.Words() + " while " + f.Because
+	default:
+		return f.Words() + ": " + f.Because
+	}
 }
 
 // Evidence is one fact. Facts of the row itself are not among those of a SlotFate.
@@ -55,7 +80,7 @@ const (
 	FateLate     Fate = "late"      // accepted, later than that
 	FateNotSent  Fate = "not_sent"  // decided against; never attempted, or no more
 	FateFailed   Fate = "failed"    // attempted and certainly not accepted; it is over
-	FateUnknown  Fate = "unknown"   // it may have been accepted; a person settles it
+	FateUnknown  Fate = "unknown"   // it may have been accepted; a person settles it, unless it is repeated by itself
 	FateInFlight Fate = "in_flight" // a worker has it
 	FateRetry    Fate = "retry"     // certainly not accepted; it is tried again
 	FateDue      Fate = "due"       // the next pass takes it
@@ -108,86 +133,6 @@ func (f Fate) Words() string {
 	}
 }
 
-// outlook is how a request with a link and a cadence stands.
-type outlook struct {
-	led      ledger
-	series   Series
-	decision Decision
-	due      []cadence.Slot // fell due and have no row
-	pending  *cadence.Slot  // goes out before any slot to come: it waits, or is tried again
-	until    time.Time      // when pending is looked at
-	obstacle Reason
-	next     []cadence.Slot
-}
-
-// outlook looks at most count slots ahead. The request has a link, and a cadence that can be applied.
-func (p *Policy) outlook(in Input, series Series, count int) outlook {
-	o := outlook{led: readLedger(in), series: series, decision: p.Plan(in)}
-	o.obstacle = p.obstacle(in, o.led, series, in.Now)
-	if !in.Request.Status.Open() {
-		return o
-	}
-	o.due = series.due(o.led, in.Now)
-	if o.decision.Claim == nil && o.led.inFlight == nil {
-		o.pending, o.until = p.waiting(in, o)
-	}
-	if o.obstacle == "" || o.obstacle == ReasonPaused {
-		o.next = p.upcoming(in, o.led, series, count)
-	}
-	return o
-}
-
-// waiting finds the slot that goes out later although it is due: too soon after another mail, or
-// tried again after a while.
-func (p *Policy) waiting(in Input, o outlook) (slot *cadence.Slot, until time.Time) {
-	gap := o.led.lastMail.Add(p.Limits.MinGap)
-	if n := len(o.due); n > 0 {
-		if !o.decision.ends(o.due[n-1].Name) && in.Now.Before(gap) {
-			return &o.due[n-1], gap
-		}
-		return nil, until
-	}
-	if n := len(o.led.deferred); n > 0 {
-		last := o.led.deferred[n-1]
-		if !o.decision.ends(last.Slot) {
-			return &cadence.Slot{Name: last.Slot, Due: last.DueAt}, later(last.RetryAt, gap)
-		}
-	}
-	return nil, until
-}
-
-// ends reports whether the decision is against a slot.
-func (d Decision) ends(slot string) bool {
-	for _, v := range d.Verdicts {
-		if v.Slot.Name == slot {
-			return true
-		}
-	}
-	return false
-}
-
-// NextSlot returns the slot that goes out next for a request as things stand: one that is due now or
-// tried again, or the first to come.
-func (p *Policy) NextSlot(in Input) (cadence.Slot, bool) {
-	if in.Request == nil || in.Link == nil {
-		return cadence.Slot{}, false
-	}
-	series, _ := p.Series(*in.Request, *in.Link)
-	if series.Cadence == nil {
-		return cadence.Slot{}, false
-	}
-	o := p.outlook(in, series, 1)
-	switch {
-	case o.decision.Claim != nil:
-		return o.decision.Claim.Slot, true
-	case o.pending != nil:
-		return *o.pending, true
-	case len(o.next) > 0:
-		return o.next[0], true
-	}
-	return cadence.Slot{}, false
-}
-
 // Explain answers for one request from the very policy that the passes apply. It lists at most
 // count slots to come. The events are those of the request, its addresses and the database, the
 // oldest first.
@@ -234,27 +179,4 @@ func (x *explainer) concerning() []Event {
 		}
 	}
 	return events
-}
-
-// upcoming lists the slots after now, and after a pause, that the ledger does not have and that the
-// link and the ceiling of the cadence leave room for.
-func (p *Policy) upcoming(in Input, led ledger, series Series, count int) []cadence.Slot {
-	left := count
-	if ceiling := series.Cadence.Max(); ceiling > 0 {
-		left = min(left, ceiling-led.mails)
-	}
-	var next []cadence.Slot
-	if in.Request.PausedUntil.Equal(Forever()) {
-		return nil
-	}
-	for slot := range series.Cadence.Slots(series.Origin, later(in.Now, in.Request.PausedUntil.Add(-time.Second))) {
-		expires := in.Link.ExpiresAt
-		if len(next) >= left || !expires.IsZero() && !slot.Due.Before(expires) {
-			break
-		}
-		if !led.spent[slot.Name] && !slot.Due.Before(in.Request.PausedUntil) {
-			next = append(next, slot)
-		}
-	}
-	return next
 }

@@ -57,15 +57,7 @@ func TestFates(t *testing.T) {
 		cadence3 = "  cadence default: slot 3d, counted from the creation of the link"
 		closed   = "  requests.status: only pending and pending_resubmission are reminded"
 	)
-	for name, row := range map[string]struct {
-		now    string
-		rows   []Reminder
-		events []Event
-		in     func(*Input)
-		p      func(*Policy)
-		want   []string
-		says   string // the sentence; empty: not looked at
-	}{
+	runFates(t, map[string]fateRow{
 		"late, found late": {
 			now: "2026-05-05T00:00Z", rows: []Reminder{func() Reminder {
 				r := taken(at("2026-05-04T15:00Z"), row("3d", "2026-05-04T10:00Z", StateSent, ""))
@@ -173,7 +165,7 @@ func TestFates(t *testing.T) {
 				{At: at("2026-05-04T20:00Z"), Actor: "bo@desk", Action: "pause", Detail: "until infinity", Why: "ill"},
 			},
 			want: []string{
-				"3d not_sent paused", "  requests.paused_until: a slot that falls due in a pause is skipped, and not sent after it",
+				"3d not_sent paused", "  requests.paused_until: a slot that falls due or waits in a pause is skipped, and not sent after it",
 				"  - 2026-05-02T10:00Z ann@desk paused the request until infinity: holiday",
 			},
 		},
@@ -183,19 +175,25 @@ func TestFates(t *testing.T) {
 				in.Request.PausedUntil, in.Request.PauseReason = at("2026-05-06T00:00Z"), "asked by phone"
 			},
 			want: []string{
-				"3d not_sent paused", "  requests.paused_until: a slot that falls due in a pause is skipped, and not sent after it",
+				"3d not_sent paused", "  requests.paused_until: a slot that falls due or waits in a pause is skipped, and not sent after it",
 				"  - the application paused the request until Wed 2026-05-06 00:00:00 +00:00: asked by phone",
 			},
 			says: "Slot 3d was not sent, and nothing is sent now: the request is paused until Wed 2026-05-06 00:00:00 +00:00 (asked by phone); after that comes slot 7d, due Fri 2026-05-08 10:00:00 +00:00.",
 		},
 		"closed before the slot": {
 			now: "2026-05-05T00:00Z", in: func(in *Input) { in.Request.Status = "completed" },
-			want: []string{"3d not_sent request_closed", closed, `  - the status is "completed" now; when it changed, the application knows`},
-			says: `Slot 3d was not sent, and nothing is sent: the request is "completed", and only pending and pending_resubmission are reminded.`,
+			want: []string{
+				"3d not_sent request_closed", closed, `  - the status is "completed" now; when it changed, the application knows`,
+				"  - 2026-05-06T10:00Z if the request is opened again by then, and no newer slot is due, it still goes out",
+			},
+			says: `Slot 3d is not sent while the request is "completed": only pending and pending_resubmission are reminded.`,
 		},
 		"closed after a mail": {
 			now: "2026-05-09T00:00Z", rows: []Reminder{row("3d", "2026-05-04T10:00Z", StateSent, "")}, in: func(in *Input) { in.Request.Status = "completed" },
-			want: []string{"3d on_time", cadence3, "7d not_sent request_closed", closed, `  - the status is "completed" now; when it changed, the application knows`},
+			want: []string{
+				"3d on_time", cadence3, "7d not_sent request_closed", closed, `  - the status is "completed" now; when it changed, the application knows`,
+				"  - 2026-05-10T10:00Z if the request is opened again by then, and no newer slot is due, it still goes out",
+			},
 			says: `Slot 3d went out on time, Mon 2026-05-04 10:00:00 +00:00; nothing is sent: the request is "completed", and only pending and pending_resubmission are reminded.`,
 		},
 		"so old that rows are deleted": {
@@ -214,7 +212,7 @@ func TestFates(t *testing.T) {
 		},
 		"out of time at the next pass": {
 			now: "2026-05-06T11:00Z", rows: []Reminder{deferred("3d", "2026-05-04T10:00Z", "2026-05-04T11:00Z")},
-			want: []string{"3d not_sent missed", "  limits.max_lateness 48h: a slot that is found later than this is not sent", "  - the next pass records this"},
+			want: []string{"3d not_sent missed", "  limits.max_lateness 48h: a slot that is found later than this is not sent", "  - 2026-05-06T11:00Z found 2d1h after its due", "  - the next pass records this"},
 		},
 		"settled by a later one": {
 			now: "2026-05-05T00:00Z", rows: []Reminder{row("3d", "2026-05-04T10:00Z", StateSent, "")},
@@ -229,7 +227,23 @@ func TestFates(t *testing.T) {
 			p:    func(p *Policy) { p.with(t, "default", cadence.Definition{After: []string{"5d", "7d"}}) },
 			want: []string{"3d on_time", "  slot 3d by the cadence, zone or deadline of that time; today's cadence default has no slot of this name then"},
 		},
-	} {
+	})
+}
+
+// fateRow is a request, and what its slots are told of.
+type fateRow struct {
+	now    string
+	rows   []Reminder
+	events []Event
+	in     func(*Input)
+	p      func(*Policy)
+	want   []string
+	says   string // the sentence; empty: not looked at
+}
+
+func runFates(t *testing.T, rows map[string]fateRow) {
+	t.Helper()
+	for name, row := range rows {
 		t.Run(name, func(t *testing.T) {
 			in := Input{
 				Now: at(row.now), AdoptedAt: at("2020-01-01T00:00Z"), RequestID: "r",
@@ -247,7 +261,7 @@ func TestFates(t *testing.T) {
 				t.Errorf("slots (-want +got):\n%s", diff)
 			}
 			if row.says != "" && e.Sentence != row.says {
-				t.Errorf("sentence %q, want %q", e.Sentence, row.says)
+				t.Errorf("sentence %q\nwant     %q", e.Sentence, row.says)
 			}
 		})
 	}

@@ -3,7 +3,6 @@ package scheduler
 import (
 	"fmt"
 	"strings"
-	"time"
 )
 
 // rule says which rule gives a slot this reason, with its configured value.
@@ -26,7 +25,7 @@ func (x *explainer) rule(reason Reason) string {
 	case ReasonRequestClosed:
 		return "requests.status: only pending and pending_resubmission are reminded"
 	case ReasonPaused:
-		return "requests.paused_until: a slot that falls due in a pause is skipped, and not sent after it"
+		return "requests.paused_until: a slot that falls due or waits in a pause is skipped, and not sent after it"
 	case ReasonOptedOut:
 		return "requests.opted_out_at: nothing is sent once it is set"
 	case ReasonSuppressed:
@@ -59,6 +58,20 @@ func (x *explainer) rule(reason Reason) string {
 		return fmt.Sprintf("limits.retry_backoff %s to %s between attempts, for limits.retry_for %s",
 			spell(limits.Backoff.Initial), spell(limits.Backoff.Max), spell(limits.RetryFor))
 	}
+}
+
+// ruleOf is the rule that ended a row. What the maximum of another time or link was, nobody knows.
+func (x *explainer) ruleOf(r *Reminder) string {
+	if r.Reason == ReasonMaxReached && (x.earlier(r) || x.series.Cadence != nil && !x.fills(x.mailsBy(r))) {
+		return "max of the cadence of that time: so many mails for one link, unknown ones included"
+	}
+	return x.rule(r.Reason)
+}
+
+// fills reports whether so many mails for one link are as many as the cadence allows today.
+func (x *explainer) fills(mails int) bool {
+	ceiling := x.series.Cadence.Max()
+	return ceiling > 0 && mails >= ceiling
 }
 
 // gap is the rule of the distance between two mails.
@@ -100,114 +113,4 @@ func (x *explainer) lateness(r *Reminder) (rule string, evidence []Evidence) {
 	default:
 		return "smtp.rate and smtp.connections: so fast mails leave", []Evidence{{At: r.CreatedAt, Words: "first taken up"}}
 	}
-}
-
-// evidence is what bears out the reason of a row, beyond the row itself.
-func (x *explainer) evidence(r *Reminder) []Evidence {
-	request, link := x.in.Request, x.in.Link
-	fact := func(at time.Time, words string) []Evidence { return []Evidence{{At: at, Words: words}} }
-	switch {
-	case r.Reason == ReasonSuperseded:
-		if newer := x.newer(r); newer != nil {
-			return fact(newer.DueAt, "slot "+newer.Slot+" was due as well")
-		}
-	case r.Reason == ReasonMissed:
-		return fact(r.FinishedAt, "found "+spell(r.FinishedAt.Sub(r.DueAt))+" after its due")
-	case r.Reason == ReasonBeforeAdoption:
-		evidence := fact(x.in.AdoptedAt, "nudged serves this database since then")
-		if adopted := x.last(r.FinishedAt, "adopt"); adopted != nil {
-			evidence = append(evidence, adopted.evidence())
-		}
-		return evidence
-	case r.Reason == ReasonPaused:
-		return x.pause(r)
-	case r.Reason == ReasonSuppressed:
-		if suppressed := x.last(r.FinishedAt, "suppress"); suppressed != nil {
-			return []Evidence{suppressed.evidence()}
-		}
-	case r.Reason == ReasonMaxReached:
-		return fact(time.Time{}, mails(x.led.mails)+" went out for this link, or may have")
-	case request == nil:
-	case r.Reason == ReasonRequestClosed:
-		return fact(time.Time{}, fmt.Sprintf("the status is %q now; when it changed, the application knows", request.Status))
-	case r.Reason == ReasonOptedOut && !request.OptedOutAt.IsZero():
-		return fact(request.OptedOutAt, "the recipient opted out")
-	case r.Reason == ReasonNotAllowed, r.Reason == ReasonInvalidAddress:
-		return fact(time.Time{}, fmt.Sprintf("the address is %q now", request.RecipientEmail))
-	case link == nil:
-	case r.Reason == ReasonLinkReplaced:
-		return fact(link.CreatedAt, "the present link was created")
-	case r.Reason == ReasonLinkExpired && !link.ExpiresAt.IsZero():
-		return fact(link.ExpiresAt, "the link expires")
-	case r.Reason == ReasonLinkRevoked && !link.RevokedAt.IsZero():
-		return fact(link.RevokedAt, "the link was withdrawn")
-	}
-	return nil
-}
-
-// newer is the slot that a row was superseded by: the latest that was due by then.
-func (x *explainer) newer(r *Reminder) (newer *Reminder) {
-	for i := range x.in.Reminders {
-		other := &x.in.Reminders[i]
-		if other.LinkCreatedAt.Equal(r.LinkCreatedAt) && other.DueAt.After(r.DueAt) && !other.DueAt.After(r.FinishedAt) &&
-			(newer == nil || other.DueAt.After(newer.DueAt)) {
-			newer = other
-		}
-	}
-	if claim := x.decision.Claim; newer == nil && claim != nil {
-		return &Reminder{Slot: claim.Slot.Name, DueAt: claim.Slot.Due}
-	}
-	return newer
-}
-
-// pause says who paused the request when a slot was skipped for it.
-func (x *explainer) pause(r *Reminder) []Evidence {
-	if paused := x.last(r.FinishedAt, "pause"); paused != nil {
-		return []Evidence{paused.evidence()}
-	}
-	words := "the application paused the request"
-	if request := x.in.Request; request != nil && request.PausedUntil.After(r.DueAt) {
-		words += " " + x.pausedUntil()
-		if request.PauseReason != "" {
-			words += ": " + request.PauseReason
-		}
-	}
-	return []Evidence{{Words: words}}
-}
-
-func (x *explainer) pausedUntil() string {
-	if x.in.Request.PausedUntil.Equal(Forever()) {
-		return "until resumed"
-	}
-	return "until " + Local(x.in.Request.PausedUntil, x.series.Origin.Zone)
-}
-
-// settled is what a person said became of a reminder.
-func (x *explainer) settled(r *Reminder) []Evidence {
-	var evidence []Evidence
-	for _, e := range x.events {
-		if e.Action == "resolve" && e.Slot == r.Slot && e.LinkCreatedAt.Equal(r.LinkCreatedAt) {
-			evidence = append(evidence, e.evidence())
-		}
-	}
-	return evidence
-}
-
-// last is the latest event of one kind up to an instant.
-func (x *explainer) last(until time.Time, action string) (last *Event) {
-	for i := range x.events {
-		if e := &x.events[i]; e.Action == action && !e.At.After(until) {
-			last = e
-		}
-	}
-	return last
-}
-
-// evidence says what somebody did, and why.
-func (e Event) evidence() Evidence {
-	words := map[string]string{
-		"adopt": "adopted the database for", "pause": "paused the request", "resume": "resumed the request",
-		"resolve": "settled it as", "suppress": "suppressed the address", "unsuppress": "let the address be mailed again",
-	}[e.Action]
-	return Evidence{At: e.At, Who: e.Actor, Words: strings.TrimSpace(words+" "+e.Detail) + ": " + e.Why}
 }

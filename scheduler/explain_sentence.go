@@ -26,12 +26,15 @@ func (x *explainer) unplannable(e Explanation) string {
 
 // sentence is the answer: what became of the latest slot, and what comes next.
 func (x *explainer) sentence(slots []SlotFate) string {
-	last, reason := x.latest(slots)
+	last, fate := x.latest(slots)
 	next := x.ahead()
-	if last == "" {
+	switch {
+	case last == "":
 		return next + "."
+	case fate.held():
+		return last + ": only pending and pending_resubmission are reminded."
 	}
-	lasts := reason != "" && reason == x.obstacle || reason == ReasonRequestClosed && !x.in.Request.Status.Open()
+	lasts := fate.Reason != "" && fate.Reason == x.obstacle || fate.Reason == ReasonRequestClosed && !x.in.Request.Status.Open()
 	next = strings.ToLower(next[:1]) + next[1:] + "."
 	if short, _, ok := strings.Cut(last, ": "); ok && lasts { // the same reason is not told twice
 		return short + ", and " + next
@@ -39,31 +42,29 @@ func (x *explainer) sentence(slots []SlotFate) string {
 	return last + "; " + next
 }
 
-// latest says what became of the latest slot that is settled, and for which reason; empty where none is.
-func (x *explainer) latest(slots []SlotFate) (string, Reason) {
-	var last *SlotFate
-	sent, replaced := 0, 0
-	for i := range slots {
-		f := &slots[i]
+// latest says what became of the latest slot that is settled; empty where none is.
+func (x *explainer) latest(slots []SlotFate) (said string, last SlotFate) {
+	sent, replaced, found := 0, 0, false
+	for _, f := range slots {
 		switch {
 		case f.Earlier && x.in.Link != nil:
 			replaced++
 			if f.Row.State.Mailed() {
 				sent++
 			}
-		case f.Row == nil && f.Reason == ReasonRequestClosed && last != nil: // what came before says more
+		case f.held() && found && !last.held(): // what came before says more
 		case f.Fate.settled():
-			last = f
+			last, found = f, true
 		}
 	}
 	switch {
-	case last != nil:
-		return x.said(*last), last.Reason
+	case found:
+		return x.said(last), last
 	case replaced > 0:
 		return fmt.Sprintf("The link was refreshed %s and its series began anew, after %s for the link before",
-			x.local(x.in.Link.CreatedAt), mails(sent)), ""
+			x.local(x.in.Link.CreatedAt), mails(sent)), last
 	default:
-		return "", ""
+		return "", last
 	}
 }
 
@@ -75,9 +76,16 @@ func (x *explainer) said(f SlotFate) string {
 	case FateLate:
 		return fmt.Sprintf("Slot %s went out %s late, %s", f.Slot.Name, spell(f.Row.HandedOffAt.Sub(f.Slot.Due)), x.local(f.Row.HandedOffAt))
 	case FateUnknown:
-		return fmt.Sprintf("Slot %s may have gone out, %s, and a person has to settle it", f.Slot.Name, x.local(f.Row.HandedOffAt))
+		words := fmt.Sprintf("Slot %s may have gone out, %s", f.Slot.Name, x.local(f.Row.HandedOffAt))
+		if f.RepeatAt.IsZero() {
+			words += ", and a person has to settle it"
+		}
+		return words
 	}
-	because := f.Reason.Words()
+	if f.held() {
+		return fmt.Sprintf("Slot %s %s", f.Slot.Name, f.Told())
+	}
+	because := f.Because
 	if f.Reason == "" {
 		because = "a later slot has settled it"
 	}
@@ -112,6 +120,8 @@ func (x *explainer) ahead() string {
 		return fmt.Sprintf("Nothing is sent: the request is %q, and only pending and pending_resubmission are reminded", request.Status)
 	case x.led.inFlight != nil:
 		return fmt.Sprintf("Slot %s is being sent right now", x.led.inFlight.Slot)
+	case claim != nil && x.again != nil && x.again.State == StateUnknown:
+		return fmt.Sprintf("Slot %s is repeated by itself at the next pass, as the mail server drops repetitions, until %s", claim.Slot.Name, x.local(x.over))
 	case claim != nil && claim.Retry:
 		return fmt.Sprintf("Slot %s is tried again at the next pass", claim.Slot.Name)
 	case claim != nil:
@@ -120,9 +130,10 @@ func (x *explainer) ahead() string {
 		return "Nothing is sent now: " + x.presently(x.obstacle) + x.afterPause()
 	case x.pending != nil && len(x.due) > 0:
 		return fmt.Sprintf("Slot %s is due since %s and waits until %s: %s", x.pending.Name, x.local(x.pending.Due), x.local(x.until), x.gap())
+	case x.pending != nil && x.again.State == StateUnknown:
+		return fmt.Sprintf("Slot %s is repeated by itself after %s, as the mail server drops repetitions, until %s", x.pending.Name, x.local(x.until), x.local(x.over))
 	case x.pending != nil:
-		return fmt.Sprintf("Slot %s is tried again after %s: %s", x.pending.Name, x.local(x.until),
-			x.led.deferred[len(x.led.deferred)-1].Reason.Words())
+		return fmt.Sprintf("Slot %s is tried again after %s: %s", x.pending.Name, x.local(x.until), x.again.Reason.Words())
 	case len(x.next) > 0:
 		return fmt.Sprintf("The next reminder is slot %s, due %s", x.next[0].Name, x.local(x.next[0].Due))
 	}
@@ -138,8 +149,8 @@ func (x *explainer) presently(reason Reason) string {
 	switch reason {
 	case ReasonPaused:
 		words := "the request is paused " + x.pausedUntil()
-		switch paused := x.last(x.in.Now, "pause"); {
-		case paused != nil && paused.Why == request.PauseReason:
+		switch paused := x.paused(x.in.Now, x.in.Now); {
+		case paused != nil && x.stands(paused):
 			words += paused.by()
 		case request.PauseReason != "":
 			words += " (" + request.PauseReason + ")"
@@ -153,7 +164,7 @@ func (x *explainer) presently(reason Reason) string {
 		return "the upload link was withdrawn " + x.local(link.RevokedAt)
 	case ReasonSuppressed:
 		words := "the address is suppressed"
-		if suppressed := x.last(x.in.Now, "suppress"); suppressed != nil {
+		if suppressed := x.suppression(x.in.Now); suppressed != nil {
 			words += suppressed.by()
 		}
 		return words
@@ -189,8 +200,38 @@ func (x *explainer) stops() []string {
 	}
 	stops = append(stops, "a pause, an opt-out, or the suppression of the address")
 	if ceiling := x.series.Cadence.Max(); ceiling > 0 {
-		stops = append(stops, fmt.Sprintf("max: %d of cadence %s: %s went out for this link, %d may follow",
-			ceiling, x.series.Cadence.Name(), mails(x.led.mails), max(0, ceiling-x.led.mails)))
+		mailed := x.counted().mails
+		stops = append(stops, fmt.Sprintf("max: %d of cadence %s: %s went out for this link, %d may follow%s",
+			ceiling, x.series.Cadence.Name(), mails(mailed), max(0, ceiling-mailed), x.first()))
+	}
+	if x.again != nil {
+		stops = append(stops, x.ending())
 	}
 	return append(stops, fmt.Sprintf("limits.max_lateness %s: a slot that nudged finds later than this is skipped", spell(limits.MaxLateness)))
+}
+
+// first names the slot that takes the first place of those that the maximum leaves.
+func (x *explainer) first() string {
+	switch {
+	case x.decision.Claim != nil:
+		return ", slot " + x.decision.Claim.Slot.Name + " first"
+	case x.pending != nil:
+		return ", slot " + x.pending.Name + " first"
+	default:
+		return ""
+	}
+}
+
+// ending says when the attempts of a slot end.
+func (x *explainer) ending() string {
+	verb := "tried"
+	if x.again.inDoubt() {
+		verb = "repeated"
+	}
+	limit, end := x.policy.triedUntil(x.again)
+	words := fmt.Sprintf("%s: slot %s is %s until %s; a newer slot falling due ends that", limit, x.again.Slot, verb, x.local(end))
+	if newer, ok := x.series.Cadence.Next(x.series.Origin, x.in.Now); ok {
+		words += fmt.Sprintf(": %s, due %s", newer.Name, x.local(newer.Due))
+	}
+	return words
 }

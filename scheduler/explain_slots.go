@@ -18,9 +18,19 @@ func (x *explainer) slots() []SlotFate {
 	for i := range x.in.Reminders {
 		fates = append(fates, x.recorded(&x.in.Reminders[i]))
 	}
-	if x.series.Cadence == nil {
-		return fates
+	if x.series.Cadence != nil {
+		fates = x.unwritten(fates)
 	}
+	for i := range fates {
+		if f := &fates[i]; f.Because == "" && f.Reason != "" {
+			f.Because = f.Reason.Words()
+		}
+	}
+	return fates
+}
+
+// unwritten adds the slots that have no row.
+func (x *explainer) unwritten(fates []SlotFate) []SlotFate {
 	fates = append(fates, x.covered()...)
 	slices.SortStableFunc(fates, func(a, b SlotFate) int {
 		if c := a.LinkCreatedAt.Compare(b.LinkCreatedAt); c != 0 {
@@ -55,20 +65,29 @@ func (x *explainer) recorded(r *Reminder) SlotFate {
 			f.Fate = FateLate
 			f.Rule, f.Evidence = x.lateness(r)
 		}
-	case StateSkipped:
-		f.Fate = FateNotSent
-		f.Rule, f.Evidence = x.rule(r.Reason), x.evidence(r)
-	case StateFailed:
-		f.Fate = FateFailed
-		f.Rule, f.Evidence = x.rule(r.Reason), x.evidence(r)
+	case StateSkipped, StateFailed:
+		f.Fate = fateOf(r.State)
+		f.Rule, f.Evidence = x.ruleOf(r), x.evidence(r)
 	case StateUnknown:
 		f.Fate, f.Rule = FateUnknown, x.rule(r.Reason)
+		if x.again == r {
+			f.RepeatAt = x.policy.repeatAt(r)
+			f.Evidence = []Evidence{
+				{At: f.RepeatAt, Words: "repeated by itself at the first pass after this, as the mail server drops repetitions"},
+				{At: x.over, Words: "repeated no more after this; if it is still unknown then, a person has to settle it"},
+			}
+		}
 	case StateDeferred:
 		f.Fate, f.Rule = FateRetry, x.rule(r.Reason)
+		if r.inDoubt() {
+			f.Evidence = []Evidence{{At: r.UnknownSince, Words: "handed off before, and may have been accepted then"}}
+		}
 		for _, v := range x.decision.Verdicts {
 			if v.Existing && v.Slot.Name == r.Slot && v.LinkCreatedAt.Equal(r.LinkCreatedAt) {
-				f.Fate, f.Reason, f.Rule = FateNotSent, v.Reason, x.rule(v.Reason)
-				f.Evidence = append(x.evidence(r), Evidence{Words: "the next pass records this"})
+				ended := *r
+				ended.Reason, ended.FinishedAt = v.Reason, x.in.Now
+				f.Fate, f.Reason, f.Rule = fateOf(v.State), v.Reason, x.ruleOf(&ended)
+				f.Evidence = slices.Concat(f.Evidence, x.evidence(&ended), []Evidence{{Words: "the next pass records this"}})
 			}
 		}
 	default:
@@ -76,6 +95,18 @@ func (x *explainer) recorded(r *Reminder) SlotFate {
 	}
 	f.Evidence = append(f.Evidence, x.settled(r)...)
 	return f
+}
+
+// fateOf is the fate of a reminder that ended in a state.
+func fateOf(s State) Fate {
+	switch s {
+	case StateFailed:
+		return FateFailed
+	case StateUnknown:
+		return FateUnknown
+	default:
+		return FateNotSent
+	}
 }
 
 // forgotten reports whether the row of a slot may have been deleted by now. Nobody can tell what
@@ -86,7 +117,7 @@ func (x *explainer) forgotten(slot cadence.Slot) bool {
 
 // unrecorded are the slots that fell due and have no row, oldest first.
 func (x *explainer) unrecorded() []SlotFate {
-	due := slices.DeleteFunc(x.series.due(x.led, x.in.Now), x.forgotten)
+	due := slices.DeleteFunc(slices.Clone(x.due), x.forgotten)
 	if n := len(due); n > maxTold {
 		due = append(due[:maxTold-1:maxTold-1], due[n-1])
 	}
@@ -101,8 +132,7 @@ func (x *explainer) unrecorded() []SlotFate {
 func (x *explainer) undecided(slot cadence.Slot) SlotFate {
 	for _, v := range x.decision.Verdicts {
 		if v.Slot.Name == slot.Name && !v.Existing {
-			evidence := x.evidence(&Reminder{Slot: slot.Name, DueAt: slot.Due, Reason: v.Reason, FinishedAt: x.in.Now})
-			return x.of(slot, FateNotSent, v.Reason, x.rule(v.Reason), append(evidence, Evidence{Words: "the next pass records this"})...)
+			return x.of(slot, FateNotSent, v.Reason, x.rule(v.Reason), append(x.evidence(x.now(slot, v.Reason)), Evidence{Words: "the next pass records this"})...)
 		}
 	}
 	if claim := x.decision.Claim; claim != nil && claim.Slot.Name == slot.Name {
@@ -117,9 +147,9 @@ func (x *explainer) undecided(slot cadence.Slot) SlotFate {
 	case x.led.inFlight != nil:
 		return x.of(slot, FateWaits, "", "a request has one mail in flight at a time: slot "+x.led.inFlight.Slot+" comes first")
 	case !x.in.Request.Status.Open():
-		return x.of(slot, FateNotSent, ReasonRequestClosed, x.rule(ReasonRequestClosed), x.evidence(&Reminder{Reason: ReasonRequestClosed})...)
+		return x.held(slot)
 	case x.obstacle == ReasonMaxReached:
-		return x.of(slot, FateNotSent, ReasonMaxReached, x.rule(ReasonMaxReached), x.evidence(&Reminder{Reason: ReasonMaxReached})...)
+		return x.of(slot, FateNotSent, ReasonMaxReached, x.rule(ReasonMaxReached), x.evidence(x.now(slot, ReasonMaxReached))...)
 	case x.pending != nil && x.pending.Name == slot.Name:
 		var evidence []Evidence
 		if last := x.lastMailBefore(x.in.Now); last != nil {
@@ -129,6 +159,24 @@ func (x *explainer) undecided(slot cadence.Slot) SlotFate {
 	default:
 		return x.of(slot, FateWaits, "", "a pass has not looked at it yet")
 	}
+}
+
+// now is the row that a slot would have if it were skipped at this instant.
+func (x *explainer) now(slot cadence.Slot, reason Reason) *Reminder {
+	return &Reminder{LinkCreatedAt: x.in.Link.CreatedAt, Slot: slot.Name, DueAt: slot.Due, Reason: reason, FinishedAt: x.in.Now}
+}
+
+// held tells about a slot that fell due and has no row because the request is closed.
+func (x *explainer) held(slot cadence.Slot) SlotFate {
+	f := x.of(slot, FateNotSent, ReasonRequestClosed, x.rule(ReasonRequestClosed), x.evidence(x.now(slot, ReasonRequestClosed))...)
+	f.Because = fmt.Sprintf("the request is %q", x.in.Request.Status)
+	newest := x.due[len(x.due)-1].Name == slot.Name
+	if newest && x.obstacle == "" && !x.policy.late(x.in, slot.Due) && !x.policy.beforeAdoption(x.in, slot.Due) {
+		f.Evidence = append(f.Evidence, Evidence{
+			At: slot.Due.Add(x.policy.Limits.MaxLateness), Words: "if the request is opened again by then, and no newer slot is due, it still goes out",
+		})
+	}
+	return f
 }
 
 // covered are slots that have no row because a later one has: the cadence was changed since, or so

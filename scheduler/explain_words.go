@@ -10,8 +10,11 @@ func Local(t time.Time, zone *time.Location) string {
 	if t.IsZero() {
 		return ""
 	}
-	if t.Equal(Forever()) {
+	switch {
+	case t.Equal(Forever()):
 		return "for ever"
+	case t.Equal(BeforeAll()):
+		return "before all time"
 	}
 	if zone == nil {
 		zone = time.UTC
@@ -68,7 +71,7 @@ func (r Reason) Words() string {
 	case ReasonRequestClosed:
 		return "the request was no longer open"
 	case ReasonPaused:
-		return "it fell due in a pause"
+		return "the request was paused when it could have gone out"
 	case ReasonOptedOut:
 		return "the recipient opted out"
 	case ReasonSuppressed:

@@ -227,20 +227,27 @@ func (r *Reminder) settledSince(t time.Time) bool {
 // already: same key, same address, within the time that the relay remembers and that retries have.
 // Otherwise the outcome stays unknown, and a person settles it.
 func (p *Policy) planRepeat(d *Decision, in Input, led ledger, series Series) {
+	if !p.repeats(in, led, series) {
+		return
+	}
 	last := led.unknown
-	if last == nil {
-		return
-	}
 	led.mails-- // it is the mail in question
-	if !p.repeatable(in, last) || led.frontier.After(last.DueAt) || p.obstacle(in, led, series, last.DueAt) != "" {
-		return
-	}
 	if at := last.FinishedAt.Add(p.Limits.Backoff.Initial); in.Now.Before(at) {
 		d.wakeBy(at)
 		return
 	}
 	slot := cadence.Slot{Name: last.Slot, Due: last.DueAt}
 	d.Claim = series.claim(in, slot, led.mails+1, last.RetrySince).after(last)
+}
+
+// repeats reports whether nothing but time keeps the latest slot of unknown fate from being repeated.
+func (p *Policy) repeats(in Input, led ledger, series Series) bool {
+	last := led.unknown
+	if last == nil {
+		return false
+	}
+	led.mails-- // it is the mail in question
+	return p.repeatable(in, last) && !led.frontier.After(last.DueAt) && p.obstacle(in, led, series, last.DueAt) == ""
 }
 
 // repeatable reports whether a slot that may have been accepted may be attempted again.

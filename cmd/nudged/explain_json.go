@@ -11,7 +11,7 @@ import (
 // explanation is the stable JSON of explain; docs/explain.md tells of every field.
 type explanation struct {
 	RequestID     string           `json:"request_id"`
-	AskedAt       time.Time        `json:"asked_at"`
+	AskedAt       stamp            `json:"asked_at"`
 	Answer        string           `json:"answer"`
 	Warnings      []string         `json:"warnings"`
 	Configuration string           `json:"configuration"`
@@ -33,17 +33,17 @@ type explanation struct {
 
 // explainedLink is the present upload link, but for its address.
 type explainedLink struct {
-	CreatedAt time.Time `json:"created_at"`
-	ExpiresAt time.Time `json:"expires_at,omitzero"`
-	RevokedAt time.Time `json:"revoked_at,omitzero"`
+	CreatedAt stamp `json:"created_at"`
+	ExpiresAt stamp `json:"expires_at,omitzero"`
+	RevokedAt stamp `json:"revoked_at,omitzero"`
 }
 
 // explainedSlot is one slot. Instants are UTC; local ones carry the offset.
 type explainedSlot struct {
 	Slot          string              `json:"slot"`
-	LinkCreatedAt time.Time           `json:"link_created_at"`
+	LinkCreatedAt stamp               `json:"link_created_at"`
 	EarlierLink   bool                `json:"earlier_link,omitempty"`
-	Due           time.Time           `json:"due"`
+	Due           stamp               `json:"due"`
 	DueLocal      string              `json:"due_local"`
 	Fate          scheduler.Fate      `json:"fate"`
 	Rule          string              `json:"rule"`
@@ -53,36 +53,38 @@ type explainedSlot struct {
 	Because       string              `json:"because,omitempty"`
 	Recipient     string              `json:"recipient,omitempty"`
 	Attempts      int                 `json:"attempts,omitempty"`
-	HandedOffAt   time.Time           `json:"handed_off_at,omitzero"`
-	FinishedAt    time.Time           `json:"finished_at,omitzero"`
-	RetryAt       time.Time           `json:"retry_at,omitzero"`
+	HandedOffAt   stamp               `json:"handed_off_at,omitzero"`
+	FinishedAt    stamp               `json:"finished_at,omitzero"`
+	RetryAt       stamp               `json:"retry_at,omitzero"`
 	MessageID     string              `json:"message_id,omitempty"`
 	SMTPCode      int                 `json:"smtp_code,omitempty"`
 	SMTPReply     string              `json:"smtp_reply,omitempty"`
+	told          string              // the fate and the reason
 }
 
 // explainedEvidence is one fact.
 type explainedEvidence struct {
-	At    time.Time `json:"at,omitzero"`
-	Local string    `json:"local,omitempty"`
-	Who   string    `json:"who,omitempty"`
-	What  string    `json:"what"`
+	At    stamp  `json:"at,omitzero"`
+	Local string `json:"local,omitempty"`
+	Who   string `json:"who,omitempty"`
+	What  string `json:"what"`
 }
 
 // explainedEvent is what somebody did.
 type explainedEvent struct {
-	At     time.Time `json:"at"`
-	Actor  string    `json:"actor"`
-	Action string    `json:"action"`
-	Slot   string    `json:"slot,omitempty"`
-	Detail string    `json:"detail,omitempty"`
-	Why    string    `json:"why"`
+	At      stamp  `json:"at"`
+	Actor   string `json:"actor"`
+	Action  string `json:"action"`
+	Slot    string `json:"slot,omitempty"`
+	Address string `json:"address,omitempty"`
+	Detail  string `json:"detail,omitempty"`
+	Why     string `json:"why"`
 }
 
 func explanationOf(e scheduler.Explanation) explanation {
 	zone := zoneOf(e)
 	out := explanation{
-		RequestID: e.Input.RequestID, AskedAt: e.Input.Now, Answer: e.Sentence, Zone: zone.String(), Problem: string(e.Problem),
+		RequestID: e.Input.RequestID, AskedAt: stamp{e.Input.Now}, Answer: e.Sentence, Zone: zone.String(), Problem: string(e.Problem),
 		Warnings: []string{}, Slots: []explainedSlot{}, Next: []explainedSlot{}, Stops: []string{}, Events: []explainedEvent{}, zone: zone,
 	}
 	for _, m := range e.Mistakes {
@@ -92,7 +94,7 @@ func explanationOf(e scheduler.Explanation) explanation {
 		out.Status, out.Recipient, out.Locale = string(r.Status), r.RecipientEmail, r.Locale
 	}
 	if l := e.Input.Link; l != nil {
-		out.Link = &explainedLink{CreatedAt: l.CreatedAt, ExpiresAt: l.ExpiresAt, RevokedAt: l.RevokedAt}
+		out.Link = &explainedLink{stamp{l.CreatedAt}, stamp{l.ExpiresAt}, stamp{l.RevokedAt}}
 	}
 	if e.Series.Cadence != nil {
 		out.Cadence = e.Series.Cadence.Name()
@@ -104,31 +106,31 @@ func explanationOf(e scheduler.Explanation) explanation {
 			continue
 		}
 		out.Slots = append(out.Slots, slot)
-		if f.Fate == scheduler.FateUnknown {
+		if f.Row != nil && f.Row.State == scheduler.StateUnknown && f.RepeatAt.IsZero() {
 			out.unsettled = append(out.unsettled, *f.Row)
 		}
 	}
 	out.Stops = append(out.Stops, e.Stops...)
 	for _, event := range e.Events {
-		out.Events = append(out.Events, explainedEvent{event.At, event.Actor, event.Action, event.Slot, event.Detail, event.Why})
+		out.Events = append(out.Events, explainedEvent{stamp{event.At}, event.Actor, event.Action, event.Slot, event.Address, event.Detail, event.Why})
 	}
 	return out
 }
 
 func explained(f scheduler.SlotFate, zone *time.Location) explainedSlot {
 	s := explainedSlot{
-		Slot: f.Slot.Name, LinkCreatedAt: f.LinkCreatedAt, EarlierLink: f.Earlier, Due: f.Slot.Due.UTC(),
-		DueLocal: f.Slot.Due.In(zone).Format(time.RFC3339), Fate: f.Fate, Rule: f.Rule, Reason: f.Reason,
-		Evidence: []explainedEvidence{},
-	}
-	if f.Reason != "" {
-		s.Because = f.Reason.Words()
+		Slot: f.Slot.Name, LinkCreatedAt: stamp{f.LinkCreatedAt}, EarlierLink: f.Earlier, Due: stamp{f.Slot.Due},
+		DueLocal: stamp{f.Slot.Due}.in(zone), Fate: f.Fate, Rule: f.Rule, Reason: f.Reason, Because: f.Because,
+		Evidence: []explainedEvidence{}, told: f.Told(),
 	}
 	facts := f.Evidence
 	if r := f.Row; r != nil {
-		s.State, s.Recipient, s.Attempts, s.HandedOffAt, s.FinishedAt = r.State, r.Recipient, r.Attempt, r.HandedOffAt, r.FinishedAt
-		s.RetryAt, s.MessageID, s.SMTPCode, s.SMTPReply = r.RetryAt, r.MessageID, r.SMTPCode, r.SMTPReply
+		s.State, s.Recipient, s.Attempts, s.HandedOffAt, s.FinishedAt = r.State, r.Recipient, r.Attempt, stamp{r.HandedOffAt}, stamp{r.FinishedAt}
+		s.RetryAt, s.MessageID, s.SMTPCode, s.SMTPReply = stamp{r.RetryAt}, r.MessageID, r.SMTPCode, r.SMTPReply
 		facts = append(rowFacts(*r), facts...)
+	}
+	if !f.RepeatAt.IsZero() {
+		s.RetryAt = stamp{f.RepeatAt}
 	}
 	slices.SortStableFunc(facts, func(a, b scheduler.Evidence) int { // what has no instant stays last
 		if a.At.IsZero() != b.At.IsZero() {
@@ -137,9 +139,9 @@ func explained(f scheduler.SlotFate, zone *time.Location) explainedSlot {
 		return a.At.Compare(b.At)
 	})
 	for _, fact := range facts {
-		one := explainedEvidence{At: fact.At, Who: fact.Who, What: fact.Words}
+		one := explainedEvidence{At: stamp{fact.At}, Who: fact.Who, What: fact.Words}
 		if !fact.At.IsZero() {
-			one.Local = fact.At.In(zone).Format(time.RFC3339)
+			one.Local = one.At.in(zone)
 		}
 		s.Evidence = append(s.Evidence, one)
 	}

@@ -33,8 +33,7 @@ type toldSlot struct {
 	Due      time.Time
 	DueLocal string `json:"due_local"`
 	Evidence []struct {
-		At        time.Time
-		Local     string
+		At, Local string
 		Who, What string
 	}
 }
@@ -99,13 +98,13 @@ func situations() map[string]situation {
 		},
 		"completed": {
 			set:    `status = 'completed'`,
-			answer: `Slot 3d was not sent, and nothing is sent: the request is "completed", and only pending and pending_resubmission are reminded.`,
+			answer: `Slot 3d is not sent while the request is "completed": only pending and pending_resubmission are reminded.`,
 			slot:   "3d", fate: "not_sent request_closed", rule: "requests.status: only pending and pending_resubmission are reminded",
 			evidence: `the status is "completed" now`,
 		},
 		"paused": {
 			answer: "Slot 3d was not sent, and nothing is sent now: the request is paused until resumed (ACTOR: on holiday).",
-			slot:   "3d", fate: "not_sent paused", rule: "requests.paused_until: a slot that falls due in a pause is skipped, and not sent after it",
+			slot:   "3d", fate: "not_sent paused", rule: "requests.paused_until: a slot that falls due or waits in a pause is skipped, and not sent after it",
 			evidence: "ACTOR paused the request until infinity: on holiday",
 		},
 		"opted-out": {

@@ -58,14 +58,14 @@ func (e explanation) printRequest(w io.Writer) error {
 		fmt.Fprintf(table, "Language:\t%s, for %s\n", e.Language, plain(locale))
 	}
 	if l := e.Link; l != nil {
-		link := "created " + e.instant(l.CreatedAt)
-		if l.ExpiresAt.IsZero() {
+		link := "created " + e.instant(l.CreatedAt.Time)
+		if l.ExpiresAt.IsZero() || l.ExpiresAt.Equal(scheduler.Forever()) {
 			link += "; never expires"
 		} else {
-			link += "; expires " + e.instant(l.ExpiresAt)
+			link += "; expires " + e.instant(l.ExpiresAt.Time)
 		}
 		if !l.RevokedAt.IsZero() {
-			link += "; withdrawn " + e.instant(l.RevokedAt)
+			link += "; withdrawn " + e.instant(l.RevokedAt.Time)
 		}
 		fmt.Fprintf(table, "Link:\t%s\n", link)
 	}
@@ -76,27 +76,23 @@ func (e explanation) printRequest(w io.Writer) error {
 
 // instant writes an instant in the zone of the request, and in UTC where that differs.
 func (e explanation) instant(t time.Time) string {
-	if _, offset := t.In(e.zone).Zone(); offset == 0 || t.Equal(scheduler.Forever()) {
+	if _, offset := t.In(e.zone).Zone(); offset == 0 || t.Equal(scheduler.Forever()) || t.Equal(scheduler.BeforeAll()) {
 		return scheduler.Local(t, e.zone)
 	}
 	return scheduler.Local(t, e.zone) + " (" + t.UTC().Format(time.DateTime) + " UTC)"
 }
 
 func (e explanation) printSlot(w io.Writer, s explainedSlot) error {
-	fate := s.Fate.Words()
-	if s.Because != "" {
-		fate += ": " + s.Because
-	}
-	fmt.Fprintf(w, "\nSlot %s %s\n", s.Slot, plain(fate))
+	fmt.Fprintf(w, "\nSlot %s %s\n", s.Slot, plain(s.told))
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	if s.EarlierLink {
-		fmt.Fprintf(table, "  link\t%s\tan earlier one was created\n", e.instant(s.LinkCreatedAt))
+		fmt.Fprintf(table, "  link\t%s\tan earlier one was created\n", e.instant(s.LinkCreatedAt.Time))
 	}
-	fmt.Fprintf(table, "  due\t%s\t%s\n", e.instant(s.Due), plain(s.Rule))
+	fmt.Fprintf(table, "  due\t%s\t%s\n", e.instant(s.Due.Time), plain(s.Rule))
 	for _, fact := range s.Evidence {
 		at, words := "", fact.What
 		if !fact.At.IsZero() {
-			at = e.instant(fact.At)
+			at = e.instant(fact.At.Time)
 		}
 		if fact.Who != "" {
 			words = fact.Who + " " + words
@@ -113,8 +109,8 @@ func (e explanation) printEvents(w io.Writer) error {
 	fmt.Fprintln(w, "\nWhat people did")
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, event := range e.Events {
-		fmt.Fprintf(table, "  %s\t%s\t%s\t%s\n", e.instant(event.At), plain(event.Actor),
-			plain(strings.Join(strings.Fields(event.Action+" "+event.Slot+" "+event.Detail), " ")), plain(event.Why))
+		fmt.Fprintf(table, "  %s\t%s\t%s\t%s\n", e.instant(event.At.Time), plain(event.Actor),
+			plain(strings.Join(strings.Fields(event.Action+" "+event.Slot+" "+event.Address+" "+event.Detail), " ")), plain(event.Why))
 	}
 	return table.Flush()
 }
@@ -124,7 +120,7 @@ func (e explanation) printNext(w io.Writer) error {
 		fmt.Fprintln(w, "\nWhat comes next")
 		table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 		for _, s := range e.Next {
-			fmt.Fprintf(table, "  %s\t%s\n", s.Slot, e.instant(s.Due))
+			fmt.Fprintf(table, "  %s\t%s\n", s.Slot, e.instant(s.Due.Time))
 		}
 		if err := table.Flush(); err != nil {
 			return err
@@ -150,19 +146,13 @@ func (r recipientExplanation) mails() []sentMail {
 	var mails []sentMail
 	for _, e := range r.Requests {
 		for _, s := range e.Slots {
-			if s.State.Mailed() && sameAddress(s.Recipient, r.Recipient) {
+			if s.State.Mailed() && scheduler.SameAddress(s.Recipient, r.Recipient) {
 				mails = append(mails, sentMail{e, s})
 			}
 		}
 	}
-	slices.SortStableFunc(mails, func(a, b sentMail) int { return b.slot.HandedOffAt.Compare(a.slot.HandedOffAt) })
+	slices.SortStableFunc(mails, func(a, b sentMail) int { return b.slot.HandedOffAt.Compare(a.slot.HandedOffAt.Time) })
 	return mails
-}
-
-// sameAddress compares as suppressions do: upper and lower case are the same.
-func sameAddress(a, b string) bool {
-	fold := func(s string) string { return strings.ToLower(strings.Trim(s, " ")) }
-	return fold(a) == fold(b)
 }
 
 // sentence answers for the address as a whole.
@@ -180,10 +170,10 @@ func (r recipientExplanation) sentence() string {
 		fmt.Fprintf(&b, " and %d of unknown fate", doubt)
 	}
 	if len(mails) > 0 {
-		fmt.Fprintf(&b, ", the last %s", mails[0].request.instant(mails[0].slot.HandedOffAt))
+		fmt.Fprintf(&b, ", the last %s", mails[0].request.instant(mails[0].slot.HandedOffAt.Time))
 	}
 	if next, ok := r.next(); ok {
-		fmt.Fprintf(&b, "; slot %s of request %s comes next, due %s", next.slot.Slot, next.request.RequestID, next.request.instant(next.slot.Due))
+		fmt.Fprintf(&b, "; slot %s of request %s comes next, due %s", next.slot.Slot, next.request.RequestID, next.request.instant(next.slot.Due.Time))
 	} else {
 		b.WriteString("; nothing comes next")
 	}
@@ -200,7 +190,7 @@ func (r recipientExplanation) next() (first sentMail, ok bool) {
 			coming := slices.Contains([]scheduler.Fate{
 				scheduler.FateDue, scheduler.FateWaits, scheduler.FateRetry, scheduler.FateInFlight, scheduler.FateToCome,
 			}, s.Fate)
-			if coming && sameAddress(e.Recipient, r.Recipient) && (!ok || s.Due.Before(first.slot.Due)) {
+			if coming && scheduler.SameAddress(e.Recipient, r.Recipient) && (!ok || s.Due.Before(first.slot.Due.Time)) {
 				first, ok = sentMail{e, s}, true
 			}
 		}
@@ -225,7 +215,7 @@ func (r recipientExplanation) print(w io.Writer) error {
 		fmt.Fprintln(w, "\nMails to it, the newest first")
 		table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 		for _, m := range mails {
-			fmt.Fprintf(table, "  %s\trequest %s\tslot %s\t%s\n", m.request.instant(m.slot.HandedOffAt), plain(m.request.RequestID), m.slot.Slot, m.slot.Fate.Words())
+			fmt.Fprintf(table, "  %s\trequest %s\tslot %s\t%s\n", m.request.instant(m.slot.HandedOffAt.Time), plain(m.request.RequestID), m.slot.Slot, m.slot.Fate.Words())
 		}
 		if err := table.Flush(); err != nil {
 			return err

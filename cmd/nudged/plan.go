@@ -187,8 +187,10 @@ func (c *planCommand) ofRequest(g *globals) ([]plannedSlot, error) {
 		slot.State, slot.Reason = r.State, r.Reason
 		slots = append(slots, slot)
 	}
-	if claim := e.Decision.Claim; claim != nil && !claim.Retry {
-		slots = append(slots, planned(claim.Slot, zoneOf(e)))
+	for _, f := range e.Slots {
+		if f.Row == nil && (f.Fate == scheduler.FateDue || f.Fate == scheduler.FateWaits) {
+			slots = append(slots, planned(f.Slot, zoneOf(e)))
+		}
 	}
 	for _, slot := range e.Next {
 		slots = append(slots, planned(slot, zoneOf(e)))

@@ -90,7 +90,7 @@ func TestStatusPage(t *testing.T) {
 	answer, _, _ = strings.Cut(answer, "\n")
 	for _, want := range []string{
 		html.EscapeString(answer), "n***@client.example", "g***@office.example", "p***@secret.example", "ann@office-1", "Year-end papers",
-		"<q>250 2.0.0 Ok</q>", "it fell due in a pause", "https://hidden.invalid/upload-link",
+		"<q>250 2.0.0 Ok</q>", "the request was paused when it could have gone out", "https://hidden.invalid/upload-link",
 	} {
 		if !strings.Contains(strings.ReplaceAll(known, "&#43;", "+"), want) {
 			t.Errorf("the page of the request lacks %s", want)

@@ -20,7 +20,7 @@ func (s *Store) Events(ctx context.Context, requestID string) ([]scheduler.Event
 	list, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (scheduler.Event, error) {
 		var e scheduler.Event
 		var at, link pgtype.Timestamptz
-		err := row.Scan(&at, &e.Actor, &e.Action, &link, &e.Slot, &e.Detail, &e.Why)
+		err := row.Scan(&at, &e.Actor, &e.Action, &link, &e.Slot, &e.Address, &e.Detail, &e.Why)
 		e.At, e.LinkCreatedAt = instant(at), instant(link)
 		return e, err
 	})

@@ -84,8 +84,8 @@ func TestEventsOfARequest(t *testing.T) {
 	day := func(d int) time.Time { return time.Date(2026, 2, d, 0, 0, 0, 0, time.UTC) }
 	want := []scheduler.Event{
 		{At: day(1), Actor: "ann", Action: "pause", Detail: "until infinity", Why: "a"},
-		{At: day(3), Actor: "nudged", Action: "suppress", Why: "c"},
-		{At: day(4), Actor: "nudged", Action: "suppress", Why: "d"},
+		{At: day(3), Actor: "nudged", Action: "suppress", Address: "ann@example.com", Why: "c"},
+		{At: day(4), Actor: "nudged", Action: "suppress", Address: "former@example.com", Why: "d"},
 		{At: day(6), Actor: "ann", Action: "adopt", Detail: "test", Why: "f"},
 		{At: day(7), Actor: "ann", Action: "resolve", LinkCreatedAt: day(1), Slot: "3d", Detail: "sent", Why: "g"},
 	}

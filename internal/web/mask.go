@@ -85,7 +85,7 @@ func (m masker) documents(list []scheduler.Document) []scheduler.Document {
 func (m masker) events(list []scheduler.Event) []scheduler.Event {
 	list = slices.Clone(list)
 	for i := range list {
-		list[i].Detail, list[i].Why = m.text(list[i].Detail), m.text(list[i].Why)
+		list[i].Address, list[i].Detail, list[i].Why = m.address(list[i].Address), m.text(list[i].Detail), m.text(list[i].Why)
 	}
 	return list
 }

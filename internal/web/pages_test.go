@@ -54,7 +54,7 @@ func example(id string) Request {
 	var slots []scheduler.SlotFate
 	for _, fate := range scheduler.Fates() {
 		slots = append(slots, scheduler.SlotFate{
-			LinkCreatedAt: anchor, Slot: next, Fate: fate, Reason: scheduler.ReasonSuperseded, Rule: hurtful + " per@secret.example",
+			LinkCreatedAt: anchor, Slot: next, Fate: fate, Reason: scheduler.ReasonSuperseded, Because: hurtful + " per@secret.example", Rule: hurtful + " per@secret.example",
 			Evidence: []scheduler.Evidence{{At: now, Who: "ann@office-1", Words: hurtful + " per@secret.example"}, {Words: hurtful}},
 		})
 	}
@@ -68,7 +68,7 @@ func example(id string) Request {
 			Obstacle: scheduler.ReasonPaused, Hindered: hurtful + " per@secret.example",
 			Input: scheduler.Input{Now: now, RequestID: id, Request: &request, Link: &link},
 			Past:  past, Slots: slots, Stops: []string{hurtful + " per@secret.example"}, Next: []cadence.Slot{next},
-			Events: []scheduler.Event{{At: now, Actor: "ann@office-1", Action: "pause", Detail: "per@secret.example", Why: hurtful + "per@secret.example"}},
+			Events: []scheduler.Event{{At: now, Actor: "ann@office-1", Action: "pause", Address: "per@secret.example", Detail: "per@secret.example", Why: hurtful + "per@secret.example"}},
 		},
 		Documents: []scheduler.Document{{Title: hurtful, RejectionReason: "ask per@secret.example", State: scheduler.DocumentRejected}},
 		Language:  "fr",

@@ -96,8 +96,8 @@ func (p page) Moment(t time.Time) *moment {
 	if t.IsZero() {
 		return nil
 	}
-	m := &moment{UTC: t.UTC().Format(time.RFC3339Nano), Local: scheduler.Local(t.Truncate(time.Second), p.zone)}
-	if !t.Equal(scheduler.Forever()) {
+	m := &moment{UTC: t.UTC().Format(time.RFC3339Nano), Local: scheduler.Local(t, p.zone)}
+	if !t.Equal(scheduler.Forever()) && !t.Equal(scheduler.BeforeAll()) {
 		m.Ago = ago(p.now.Sub(t))
 	}
 	return m

@@ -125,8 +125,12 @@ func (s *Server) step(p page, mask masker, f scheduler.SlotFate) step {
 	if f.Row != nil {
 		row = *f.Row
 	}
-	one := step{outcome: s.outcome(p, mask, row), Fate: f.Fate.Words(), Rule: mask.text(f.Rule)}
+	one := step{outcome: s.outcome(p, mask, row), Fate: f.Words(), Rule: mask.text(f.Rule)}
 	one.Tone = toneOfFate(f.Fate)
+	one.Because = mask.text(f.Because)
+	if !f.RepeatAt.IsZero() { // nobody has to settle it yet
+		one.Retry, one.Sent, one.NotSent = p.Moment(f.RepeatAt), "", ""
+	}
 	if f.Earlier {
 		one.Link = p.Moment(f.LinkCreatedAt)
 	}

@@ -6,7 +6,7 @@ WITH addresses AS (
     UNION
     SELECT lower(btrim(recipient)) FROM nudged.reminders WHERE request_id = $1::text AND recipient IS NOT NULL
 )
-SELECT created_at, actor, action, link_created_at, coalesce(slot, ''), coalesce(detail, ''), why
+SELECT created_at, actor, action, link_created_at, coalesce(slot, ''), coalesce(address, ''), coalesce(detail, ''), why
 FROM (
     SELECT * FROM nudged.events WHERE request_id = $1::text
     UNION ALL
