@@ -3,7 +3,9 @@
 package chaos
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -14,18 +16,43 @@ func (j *judgement) unknowns() {
 			continue
 		}
 		if r.reason == "worker_lost" && !j.workerLost(r) || r.reason == "reply_lost" && !j.replyLost(r) {
-			j.about(kindUnknown, r.slotKey, "%s is unknown, %s, but nothing was done to it", r.slotKey, r.reason)
+			j.about(kindUnknown, r.slotKey, "%s is unknown, %s, but nothing was done to it%s", r.slotKey, r.reason, j.life(r))
 		}
 	}
 }
 
-// workerLost: the worker was killed between hand-off and outcome, or the database was unwell at the
-// hand-off, so that its COMMIT succeeded and its answer was lost.
+// telling is how long a worker that was held up may take to tell what it knows: a commit may hang.
+const telling = 2 * time.Second
+
+// workerLost: the worker was killed between hand-off and outcome, or it was stopped for longer than
+// its lease and killed before it could tell, or the database was unwell at the hand-off, so that its
+// COMMIT succeeded and its answer was lost.
 func (j *judgement) workerLost(r row) bool {
-	if p := j.worker(r); p != nil && !p.killed.IsZero() && p.killed.Before(r.finished) && p.ended.After(r.handedOff) {
-		return true
+	p := j.worker(r)
+	if p == nil || p.killed.IsZero() {
+		return during(j.outages, r.handedOff, r.finished)
 	}
-	return during(j.outages, r.handedOff, r.finished)
+	silenced := p.killed.Before(r.finished) || slices.ContainsFunc(p.stops, func(stop span) bool {
+		return stop.overlaps(r.handedOff, r.finished) && p.killed.Before(stop.to.Add(telling))
+	})
+	return silenced || during(j.outages, r.handedOff, r.finished)
+}
+
+// life tells what was done to the worker of a row.
+func (j *judgement) life(r row) string {
+	p := j.worker(r)
+	if p == nil {
+		return "; its worker is not known"
+	}
+	var text strings.Builder
+	fmt.Fprintf(&text, "\n    worker %s started %s", p.worker, stamp(p.started))
+	for _, stop := range p.stops {
+		if stop.overlaps(r.handedOff.Add(-time.Minute), r.finished.Add(time.Minute)) {
+			fmt.Fprintf(&text, ", stopped %s to %s", stamp(stop.from), stamp(stop.to))
+		}
+	}
+	fmt.Fprintf(&text, ", killed %s, terminated %s, ended %s", stamp(p.killed), stamp(p.terminated), stamp(p.ended))
+	return text.String()
 }
 
 // replyLost: the server did not answer in time, or nobody could read it, or nobody was there to.

@@ -103,6 +103,15 @@ func TestJudgeSeesEachViolation(t *testing.T) {
 			e.processes[0].stops = []span{{from: instant(4.1), to: instant(4.4)}}
 		}, ""},
 		{"worker lost without cause", func(e *evidence) { unknown(e, "worker_lost") }, kindUnknown},
+		{"worker stopped, and killed before it could tell", func(e *evidence) {
+			unknown(e, "worker_lost")
+			e.processes[0].stops = []span{{from: instant(4.1), to: instant(5)}}
+			e.processes[0].killed, e.processes[0].ended = instant(6), instant(6)
+		}, ""},
+		{"worker stopped, and had time to tell", func(e *evidence) {
+			unknown(e, "worker_lost")
+			e.processes[0].stops = []span{{from: instant(4.1), to: instant(5)}}
+		}, kindUnknown},
 		{"worker lost by a kill", func(e *evidence) {
 			unknown(e, "worker_lost")
 			e.processes[0].killed, e.processes[0].ended = instant(4.2), instant(4.2)
