@@ -21,10 +21,14 @@ func (j *judgement) unknowns() {
 	}
 }
 
-// telling is how long a worker that was held up may take to tell what it knows: a commit may hang.
-const telling = 2 * time.Second
+const (
+	// telling is how long a worker that was held up may take to tell what it knows: commits may hang.
+	telling = 2 * time.Second
+	// parting is how long the last statement of a worker that is dead may wait for the server.
+	parting = time.Second
+)
 
-// workerLost: the worker was killed between hand-off and outcome, or it was stopped for longer than
+// workerLost: the worker was killed between hand-off and outcome, or it was held up for longer than
 // its lease and killed before it could tell, or the database was unwell at the hand-off, so that its
 // COMMIT succeeded and its answer was lost.
 func (j *judgement) workerLost(r row) bool {
@@ -32,7 +36,7 @@ func (j *judgement) workerLost(r row) bool {
 	if p == nil || p.killed.IsZero() {
 		return during(j.outages, r.handedOff, r.finished)
 	}
-	silenced := p.killed.Before(r.finished) || slices.ContainsFunc(p.stops, func(stop span) bool {
+	silenced := p.killed.Before(r.finished.Add(telling)) || slices.ContainsFunc(p.stops, func(stop span) bool {
 		return stop.overlaps(r.handedOff, r.finished) && p.killed.Before(stop.to.Add(telling))
 	})
 	return silenced || during(j.outages, r.handedOff, r.finished)
@@ -70,7 +74,7 @@ func (j *judgement) replyLost(r row) bool {
 // worker finds the life of the replica that handed a row off.
 func (j *judgement) worker(r row) *process {
 	for _, p := range j.processes {
-		if p.worker == r.claimedBy && p.started.Before(r.handedOff) && p.ended.After(r.handedOff) {
+		if p.worker == r.claimedBy && p.started.Before(r.handedOff) && p.ended.Add(parting).After(r.handedOff) {
 			return p
 		}
 	}

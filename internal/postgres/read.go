@@ -29,6 +29,9 @@ func readInputs(ctx context.Context, db querier, ids []string, views bool) ([]sc
 	})
 	queueForApplication(ctx, batch, views, func() {
 		batch.Queue(subjectsSQL, ids).Query(func(rows pgx.Rows) (err error) {
+			if err := rows.Err(); err != nil { // there are no descriptions then
+				return err
+			}
 			if err := zonesGiven(rows.FieldDescriptions()); err != nil {
 				return err
 			}

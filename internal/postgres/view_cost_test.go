@@ -74,3 +74,24 @@ func TestPassThatGivesUpEndsOnTheServer(t *testing.T) {
 		t.Errorf("%d claims afterwards, want 1", len(result.Tasks))
 	}
 }
+
+// A connection that breaks while requests are read is an error like any other.
+func TestConnectionThatBreaksWhileRequestsAreRead(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.due(3)
+	f.exec(`ALTER TABLE nudged.links RENAME TO real_links;
+		CREATE VIEW nudged.links AS SELECT l.request_id, l.url, l.created_at, l.expires_at, l.revoked_at
+		FROM nudged.real_links l WHERE pg_terminate_backend(pg_backend_pid())`)
+	pass := scheduler.Pass{Worker: "a", Lease: time.Minute, Fresh: 500, Due: 500, Plan: f.policy.Plan}
+	if _, err := f.store.RunPass(t.Context(), pass); err == nil {
+		t.Error("a pass whose connection broke ended well")
+	}
+	if _, _, err := f.store.Load(t.Context(), "r-1"); err == nil {
+		t.Error("a request was read over a connection that broke")
+	}
+	f.exec(`DROP VIEW nudged.links; ALTER TABLE nudged.real_links RENAME TO links`)
+	if result := f.pass("a"); len(result.Tasks) != 3 {
+		t.Errorf("%d claims afterwards, want 3", len(result.Tasks))
+	}
+}
