@@ -117,7 +117,7 @@ func readable(ctx context.Context, db Querier, have, known int64) bool {
 // never longer than tableWait at a time, because every other writer has to wait with us.
 func Up(ctx context.Context, url string) ([]Migration, error) {
 	applied := []Migration{}
-	err := withProvider(ctx, url, func(p *goose.Provider) error {
+	err := withProvider(ctx, url, waitBriefly, func(p *goose.Provider) error {
 		for {
 			results, err := p.Up(ctx)
 			if partial, ok := errors.AsType[*goose.PartialError](err); ok {
@@ -151,7 +151,7 @@ const (
 // Status lists every migration of this build and when it was applied, oldest first.
 func Status(ctx context.Context, url string) ([]Migration, error) {
 	var list []Migration
-	err := withProvider(ctx, url, func(p *goose.Provider) error {
+	err := withProvider(ctx, url, nil, func(p *goose.Provider) error {
 		status, err := p.Status(ctx)
 		if err != nil {
 			return fmt.Errorf("read migration status: %w", err)
@@ -164,7 +164,14 @@ func Status(ctx context.Context, url string) ([]Migration, error) {
 	return list, err
 }
 
-func withProvider(ctx context.Context, url string, use func(*goose.Provider) error) (err error) {
+// waitBriefly bounds how long a session waits for a table. It is no startup parameter, which a
+// pooler would refuse, and is for sessions of our own only.
+func waitBriefly(ctx context.Context, conn *pgx.Conn) error {
+	_, err := conn.Exec(ctx, fmt.Sprintf("SET lock_timeout = %d", tableWait.Milliseconds()))
+	return err
+}
+
+func withProvider(ctx context.Context, url string, prepare func(context.Context, *pgx.Conn) error, use func(*goose.Provider) error) (err error) {
 	config, err := pgx.ParseConfig(url)
 	if bad, ok := errors.AsType[*pgconn.ParseConfigError](err); ok {
 		bad.ConnString = "…" // the driver shows it, and does not recognise every password in it
@@ -173,8 +180,11 @@ func withProvider(ctx context.Context, url string, use func(*goose.Provider) err
 		return fmt.Errorf("read the database url: %w", err)
 	}
 	config.RuntimeParams["timezone"] = "UTC" // goose keeps times without a zone
-	config.RuntimeParams["lock_timeout"] = strconv.FormatInt(tableWait.Milliseconds(), 10)
-	db := stdlib.OpenDB(*config)
+	var options []stdlib.OptionOpenDB
+	if prepare != nil {
+		options = append(options, stdlib.OptionAfterConnect(prepare))
+	}
+	db := stdlib.OpenDB(*config, options...)
 	defer func() { err = errors.Join(err, db.Close()) }()
 	if err := createSchema(ctx, db); err != nil {
 		return err

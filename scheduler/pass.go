@@ -76,7 +76,7 @@ func (s *Scheduler) pass(ctx context.Context) error {
 	s.failing.Store(false)
 	s.metrics.passed(result, now, now.Sub(begun))
 	for _, r := range result.Unknown {
-		s.log.Warn("a worker went away during a delivery: a person has to settle it", "request_id", r.RequestID, "slot", r.Slot,
+		s.log.Warn("a worker went away during a delivery: what became of it is unknown", "request_id", r.RequestID, "slot", r.Slot,
 			"link_created_at", r.LinkCreatedAt, "attempt", r.Attempt, "outcome", StateUnknown, "reason", ReasonWorkerLost)
 	}
 	s.demand.claimed(len(result.Tasks), open && (result.More || max(result.Due, taking) >= capacity))

@@ -217,10 +217,11 @@ func (p *Policy) planRetry(d *Decision, in Input, led ledger, series Series) {
 	}
 }
 
-// settledSince reports whether a person found after an instant that the reminder was not sent. A copy
-// of the ledger may hold an older finding, and lack the mail that went out by it.
+// settledSince reports whether a person found after an instant that the reminder was not sent, or it
+// was attempted since by such a finding. A copy of the ledger may hold an older one, and lack the mail
+// that went out by it.
 func (r *Reminder) settledSince(t time.Time) bool {
-	return r.Reason == ReasonNotSent && r.RetrySince.After(t)
+	return r.Reason == ReasonNotSent && r.RetrySince.After(t) || r.HandedOffAt.After(t)
 }
 
 // planRepeat repeats the latest slot if its fate is unknown and the relay drops what it has had

@@ -114,7 +114,7 @@ func (w *world) checkClaim(in Input, c Claim) {
 	}
 	before, again := w.mails[mailKey{link.CreatedAt, c.Slot.Name}]
 	settled := slices.ContainsFunc(in.Reminders, func(r Reminder) bool {
-		return r.Slot == c.Slot.Name && r.Reason == ReasonNotSent && r.RetrySince.After(in.NotBefore)
+		return r.Slot == c.Slot.Name && (r.Reason == ReasonNotSent && r.RetrySince.After(in.NotBefore) || r.HandedOffAt.After(in.NotBefore))
 	})
 	newer := func() bool {
 		newest, _ := rule.Last(w.origin(), now)

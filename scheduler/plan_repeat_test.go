@@ -176,6 +176,8 @@ func TestPlanNotBefore(t *testing.T) {
 	settled.Reason, settled.RetrySince = ReasonNotSent, at("2026-05-08T10:30Z")
 	copied := settled
 	copied.RetrySince = at("2026-05-08T10:00:01Z")
+	putOff := deferred("7d", "2026-05-08T10:00Z", "2026-05-08T10:40Z")
+	putOff.RetrySince, putOff.HandedOffAt = at("2026-05-08T10:30Z"), at("2026-05-08T10:31Z")
 	runPlan(t, map[string]planRow{
 		"a slot that fell due just before": {
 			now: "2026-05-08T11:00Z", in: restored,
@@ -193,6 +195,10 @@ func TestPlanNotBefore(t *testing.T) {
 		},
 		"a reminder that a person settled since": {
 			now: "2026-05-08T11:00Z", in: restored, rows: []Reminder{settled},
+			want: []string{"claim 7d attempt 2 mail 1 retry", "wake 2026-05-15T10:00Z"},
+		},
+		"a reminder that a person settled since, and that was put off then": {
+			now: "2026-05-08T11:00Z", in: restored, rows: []Reminder{putOff},
 			want: []string{"claim 7d attempt 2 mail 1 retry", "wake 2026-05-15T10:00Z"},
 		},
 		"a reminder that a person settled before the copy was adopted": {

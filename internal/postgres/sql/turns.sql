@@ -2,9 +2,9 @@
 -- second of each, and so on. $1: at most so many request ids; $2: of so many that are due, the
 -- longest overdue first, so that the question has a bounded price whatever the backlog. Nothing is
 -- locked: who is taken meanwhile is passed over.
-SELECT request_id
+SELECT request_id, coalesce(account_id, '')
 FROM (
-    SELECT request_id, wake_at, row_number() OVER (PARTITION BY account_id ORDER BY wake_at) AS turn
+    SELECT request_id, account_id, wake_at, row_number() OVER (PARTITION BY account_id ORDER BY wake_at) AS turn
     FROM (
         SELECT request_id, account_id, wake_at
         FROM nudged.schedules
