@@ -33,7 +33,7 @@ type SlotFate struct {
 	Earlier       bool // it belongs to a link that was replaced
 	Slot          cadence.Slot
 	Fate          Fate
-	Reason        Reason // empty where none is needed
+	Reason        Reason // empty where none is needed; of one that waits: why it will not be sent
 	Because       string // the reason in plain words
 	Rule          string // with the configured value
 	Evidence      []Evidence
@@ -59,6 +59,8 @@ func (f SlotFate) Told() string {
 		return f.Words()
 	case f.held():
 		return f.Words() + " while " + f.Because
+	case f.Fate == FateWaits:
+		return f.Words() + ", and is not sent: " + f.Because
 	default:
 		return f.Words() + ": " + f.Because
 	}
@@ -137,7 +139,7 @@ func (f Fate) Words() string {
 // count slots to come. The events are those of the request, its addresses and the database, the
 // oldest first.
 func (p *Policy) Explain(in Input, events []Event, count int) Explanation {
-	x := explainer{policy: p, in: in, events: events}
+	x := explainer{policy: p, in: recovered(in), rows: in.Reminders, events: events}
 	e := Explanation{Input: in, Past: in.Reminders, Events: x.concerning()}
 	if in.Request != nil && in.Link != nil {
 		e.Series, e.Problem = p.Series(*in.Request, *in.Link)
@@ -145,14 +147,15 @@ func (p *Policy) Explain(in Input, events []Event, count int) Explanation {
 		x.series = e.Series
 	}
 	if e.Series.Cadence == nil {
-		x.outlook.led, x.outlook.decision = readLedger(in), p.Plan(in)
-		e.Decision, e.Slots = x.decision, x.slots()
+		x.outlook.led, x.outlook.decision = readLedger(x.in), p.Plan(x.in)
+		x.ends = x.decision.ends(in.Now)
+		e.Decision, e.Slots = x.decision, x.fates()
 		e.Sentence = x.unplannable(e)
 		return e
 	}
-	x.outlook = p.outlook(in, e.Series, count)
-	e.Decision, e.Obstacle, e.Next = x.decision, x.obstacle, x.next
-	e.Slots, e.Stops = x.slots(), x.stops()
+	x.outlook = p.outlook(x.in, e.Series, count)
+	e.Decision, e.Obstacle, e.Next = x.decision, x.obstacle, x.slots()
+	e.Slots, e.Stops = x.fates(), x.stops()
 	if e.Obstacle != "" {
 		e.Hindered = x.presently(e.Obstacle)
 	}
@@ -165,7 +168,8 @@ type explainer struct {
 	outlook
 
 	policy *Policy
-	in     Input
+	in     Input      // as the next pass finds it
+	rows   []Reminder // of the ledger as it is
 	events []Event
 }
 

@@ -22,15 +22,11 @@ func (x *explainer) evidence(r *Reminder) []Evidence {
 	case r.Reason == ReasonMissed:
 		return fact(r.FinishedAt, "found "+spell(r.FinishedAt.Sub(r.DueAt))+" after its due")
 	case r.Reason == ReasonBeforeAdoption:
-		evidence := fact(x.in.AdoptedAt, "nudged serves this database since then")
-		if adopted := x.last(r.FinishedAt, "adopt"); adopted != nil {
-			evidence = append(evidence, adopted.evidence())
-		}
-		return evidence
+		return x.adoption(r.FinishedAt)
 	case r.Reason == ReasonPaused:
 		return x.pause(r)
 	case r.Reason == ReasonSuppressed:
-		if suppressed := x.suppression(r.FinishedAt); suppressed != nil {
+		if suppressed := x.suppressed(r); suppressed != nil {
 			return []Evidence{suppressed.evidence()}
 		}
 		return fact(time.Time{}, "who suppressed it is not known: the request had another address then, or nudged.suppressions was written by hand")
@@ -54,6 +50,20 @@ func (x *explainer) evidence(r *Reminder) []Evidence {
 		return x.column(r, link.RevokedAt, "the link was withdrawn")
 	}
 	return nil
+}
+
+// adoption is what is known at an instant about since when nudged serves the database.
+func (x *explainer) adoption(at time.Time) (evidence []Evidence) {
+	if !x.in.AdoptedAt.After(at) {
+		evidence = append(evidence, Evidence{At: x.in.AdoptedAt, Words: "nudged serves this database since then"})
+	}
+	if adopted := x.last(at, "adopt"); adopted != nil {
+		evidence = append(evidence, adopted.evidence())
+	}
+	if evidence == nil {
+		return []Evidence{{Words: "when nudged began to serve this database is not known: it was adopted again since"}}
+	}
+	return evidence
 }
 
 // column says when something was, by an instant in a row of the application; one that the slot did not
@@ -179,14 +189,36 @@ func (e Event) until() (time.Time, bool) {
 	return time.Time{}, false
 }
 
-// suppression is the act that keeps the present address of the request from being mailed at an instant.
-func (x *explainer) suppression(at time.Time) (last *Event) {
-	if x.in.Request == nil {
-		return nil
+// suppressed is the act that a row was skipped for.
+func (x *explainer) suppressed(r *Reminder) *Event {
+	if address := x.addressOf(r); address != "" {
+		return x.suppression(address, r.FinishedAt)
 	}
+	return nil
+}
+
+// addressOf is the address that a request had when a row ended, as far as the ledger can tell: that of
+// the row, or of the mail before it, and the present one where there is none or the row is yet to end.
+func (x *explainer) addressOf(r *Reminder) string {
+	if r.FinishedAt.Before(x.in.Now) {
+		if r.Recipient != "" {
+			return r.Recipient
+		}
+		if last := x.lastMailBefore(r.FinishedAt); last != nil && last.Recipient != "" {
+			return last.Recipient
+		}
+	}
+	if x.in.Request == nil {
+		return ""
+	}
+	return x.in.Request.RecipientEmail
+}
+
+// suppression is the act that keeps an address from being mailed at an instant.
+func (x *explainer) suppression(address string, at time.Time) (last *Event) {
 	for i := range x.events {
 		e := &x.events[i]
-		if (e.Action == "suppress" || e.Action == "unsuppress") && !e.At.After(at) && SameAddress(e.Address, x.in.Request.RecipientEmail) {
+		if (e.Action == "suppress" || e.Action == "unsuppress") && !e.At.After(at) && SameAddress(e.Address, address) {
 			last = e
 		}
 	}

@@ -12,12 +12,13 @@ type outlook struct {
 	series   Series
 	decision Decision
 	due      []cadence.Slot // fell due and have no row
+	ends     []end          // what plans decide against, now or later, before anything changes
 	again    *Reminder      // attempted again, now or later: certainly not accepted, or dropped where it was
 	over     time.Time      // when that ends
-	pending  *cadence.Slot  // goes out before any slot to come: it waits, or is tried again
-	until    time.Time      // when pending is looked at
+	first    *turn          // goes out before any other
+	pending  *turn          // the first, where it is due and waits, or is tried again later
 	obstacle Reason
-	next     []cadence.Slot
+	next     []turn // slots to come
 }
 
 // outlook looks at most count slots ahead. The request has a link, and a cadence that can be applied.
@@ -25,43 +26,49 @@ func (p *Policy) outlook(in Input, series Series, count int) outlook {
 	o := outlook{led: readLedger(in), series: series, decision: p.Plan(in)}
 	o.due = series.due(o.led, in.Now)
 	if !in.Request.Status.Open() {
-		o.obstacle = p.obstacle(in, o.led, series, in.Now)
+		o.obstacle, o.ends = p.obstacle(in, o.led, series, in.Now), o.decision.ends(in.Now)
 		return o
 	}
-	if o.again = p.again(in, o); o.again != nil {
+	var turns []turn
+	turns, o.ends = p.foresee(in, series, count)
+	if len(turns) > 0 {
+		o.first = &turns[0]
+	}
+	if o.again = o.attempted(in); o.again != nil {
 		o.over = p.over(in, series, o.again)
 	}
 	o.obstacle = p.obstacle(in, o.counted(), series, in.Now)
-	if o.obstacle == "" && o.decision.Claim == nil && o.led.inFlight == nil {
-		o.pending, o.until = p.waiting(in, o)
-	}
-	if o.obstacle == "" || o.obstacle == ReasonPaused {
-		o.next = p.upcoming(in, o, count)
+	for i := range turns {
+		switch {
+		case turns[i].Due.After(in.Now):
+			o.next = append(o.next, turns[i])
+		case o.decision.Claim == nil && o.led.inFlight == nil:
+			o.pending = &turns[i]
+		}
 	}
 	return o
 }
 
-// again finds the row that is attempted again where nothing newer is due: a deferred one, or one of
-// unknown fate that the mail server drops if it has it already.
-func (p *Policy) again(in Input, o outlook) *Reminder {
-	if o.led.inFlight != nil || len(o.due) > 0 {
+// attempted finds the row that goes out first where it is one: a deferred one, or one of unknown fate
+// that the mail server drops if it has it already.
+func (o outlook) attempted(in Input) *Reminder {
+	if o.led.inFlight != nil || o.first == nil || !o.first.retry {
 		return nil
 	}
-	if n := len(o.led.deferred); n > 0 {
-		if last := o.led.deferred[n-1]; !o.decision.ends(last.LinkCreatedAt, last.Slot) {
-			return last
+	for i := range in.Reminders {
+		if r := &in.Reminders[i]; r.Slot == o.first.Name && r.LinkCreatedAt.Equal(in.Link.CreatedAt) {
+			return r
 		}
 	}
-	if !p.repeats(in, o.led, o.series) {
-		return nil
-	}
-	last, claim := o.led.unknown, o.decision.Claim
-	switch at := p.repeatAt(last); {
-	case claim != nil && claim.Slot.Name == last.Slot,
-		claim == nil && in.Now.Before(at) && !o.decision.Wake.IsZero() && at.Before(p.over(in, o.series, last)):
-		return last
-	}
 	return nil
+}
+
+// slots are those of the turns to come.
+func (o outlook) slots() (slots []cadence.Slot) {
+	for _, turn := range o.next {
+		slots = append(slots, turn.Slot)
+	}
+	return slots
 }
 
 // repeatAt is when a reminder of unknown fate is repeated.
@@ -102,58 +109,6 @@ func (o outlook) counted() ledger {
 	return led
 }
 
-// before counts the mails that come before any slot to come and that counted does not count.
-func (o outlook) before(link *Link) (mails int) {
-	switch worked := o.led.inFlight; {
-	case worked == nil:
-		if o.decision.Claim != nil || o.pending != nil {
-			mails++
-		}
-	default:
-		if worked.State == StateClaimed && !worked.inDoubt() && worked.LinkCreatedAt.Equal(link.CreatedAt) {
-			mails++
-		}
-		if len(o.due) > 0 && o.obstacle == "" {
-			mails++
-		}
-	}
-	return mails
-}
-
-// waiting finds the slot that goes out later although it is due: too soon after another mail, or
-// attempted again after a while.
-func (p *Policy) waiting(in Input, o outlook) (slot *cadence.Slot, until time.Time) {
-	gap := o.led.lastMail.Add(p.Limits.MinGap)
-	if n := len(o.due); n > 0 {
-		if !o.decision.ends(in.Link.CreatedAt, o.due[n-1].Name) && in.Now.Before(gap) {
-			return &o.due[n-1], gap
-		}
-		return nil, until
-	}
-	if o.again == nil {
-		return nil, until
-	}
-	slot = &cadence.Slot{Name: o.again.Slot, Due: o.again.DueAt}
-	switch {
-	case o.again.State == StateUnknown:
-		return slot, p.repeatAt(o.again)
-	case o.again.inDoubt(): // it is the latest mail itself
-		return slot, o.again.RetryAt
-	default:
-		return slot, later(o.again.RetryAt, gap)
-	}
-}
-
-// ends reports whether the decision is against a slot of a link.
-func (d Decision) ends(link time.Time, slot string) bool {
-	for _, v := range d.Verdicts {
-		if v.Slot.Name == slot && v.LinkCreatedAt.Equal(link) {
-			return true
-		}
-	}
-	return false
-}
-
 // NextSlot returns the slot that goes out next for a request as things stand: one that is due now or
 // attempted again, or the first to come.
 func (p *Policy) NextSlot(in Input) (cadence.Slot, bool) {
@@ -164,37 +119,8 @@ func (p *Policy) NextSlot(in Input) (cadence.Slot, bool) {
 	if series.Cadence == nil {
 		return cadence.Slot{}, false
 	}
-	o := p.outlook(in, series, 1)
-	switch {
-	case o.decision.Claim != nil:
-		return o.decision.Claim.Slot, true
-	case o.pending != nil:
-		return *o.pending, true
-	case len(o.next) > 0:
-		return o.next[0], true
+	if first := p.outlook(recovered(in), series, 1).first; first != nil {
+		return first.Slot, true
 	}
 	return cadence.Slot{}, false
-}
-
-// upcoming lists the slots after now, and after a pause, that the ledger does not have and that the
-// link and the ceiling of the cadence leave room for behind what is sent before.
-func (p *Policy) upcoming(in Input, o outlook, count int) []cadence.Slot {
-	left := count
-	if ceiling := o.series.Cadence.Max(); ceiling > 0 {
-		left = min(left, ceiling-o.counted().mails-o.before(in.Link))
-	}
-	var next []cadence.Slot
-	if in.Request.PausedUntil.Equal(Forever()) {
-		return nil
-	}
-	for slot := range o.series.Cadence.Slots(o.series.Origin, later(in.Now, in.Request.PausedUntil.Add(-time.Second))) {
-		expires := in.Link.ExpiresAt
-		if len(next) >= left || !expires.IsZero() && !slot.Due.Before(expires) {
-			break
-		}
-		if !o.led.spent[slot.Name] && !slot.Due.Before(in.Request.PausedUntil) {
-			next = append(next, slot)
-		}
-	}
-	return next
 }

@@ -136,7 +136,9 @@ func TestOutlook(t *testing.T) {
 		},
 		"being sent, and a newer one is due": {
 			now: "2026-05-08T10:01Z", rows: []Reminder{row("3d", "2026-05-04T10:00Z", StateSending, "")}, p: limit(2),
-			says: "Slot 3d is being sent right now.",
+			in:    func(in *Input) { in.Reminders[0].LeaseUntil = at("2026-05-08T10:02Z") },
+			says:  "Slot 3d is being sent right now.",
+			first: "7d",
 		},
 		"full, and another falls due soon after the last mail": {
 			now: "2026-05-04T12:10Z", rows: []Reminder{row("72h", "2026-05-04T10:00Z", StateSent, ""), row("73h", "2026-05-04T11:00Z", StateSkipped, ReasonMaxReached)},

@@ -91,7 +91,7 @@ func (x *explainer) lateness(r *Reminder) (rule string, evidence []Evidence) {
 		r.CreatedAt.Before(last.HandedOffAt.Add(limits.MinGap+Late)):
 		return x.gap(), []Evidence{{At: last.HandedOffAt, Words: "slot " + last.Slot + " had gone out"}}
 	case found > Late:
-		if x.in.AdoptedAt.After(r.DueAt) {
+		if x.in.AdoptedAt.After(r.DueAt) && !x.in.AdoptedAt.After(r.CreatedAt) {
 			evidence = append(evidence, Evidence{At: x.in.AdoptedAt, Words: "nudged was switched on for this database, or adopted it"})
 		}
 		return fmt.Sprintf("limits.max_lateness %s: a slot that is found late goes out within it", spell(limits.MaxLateness)),

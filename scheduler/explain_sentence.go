@@ -80,6 +80,9 @@ func (x *explainer) said(f SlotFate) string {
 		if f.RepeatAt.IsZero() {
 			words += ", and a person has to settle it"
 		}
+		if f.Row.State.InFlight() {
+			words += x.unheard(f.Row)
+		}
 		return words
 	}
 	if f.held() {
@@ -122,6 +125,8 @@ func (x *explainer) ahead() string {
 		return fmt.Sprintf("Slot %s is being sent right now", x.led.inFlight.Slot)
 	case claim != nil && x.again != nil && x.again.State == StateUnknown:
 		return fmt.Sprintf("Slot %s is repeated by itself at the next pass, as the mail server drops repetitions, until %s", claim.Slot.Name, x.local(x.over))
+	case claim != nil && x.again != nil && x.again.lapsed():
+		return fmt.Sprintf("Slot %s is tried again at the next pass%s", claim.Slot.Name, x.unheard(x.again))
 	case claim != nil && claim.Retry:
 		return fmt.Sprintf("Slot %s is tried again at the next pass", claim.Slot.Name)
 	case claim != nil:
@@ -129,18 +134,56 @@ func (x *explainer) ahead() string {
 	case x.obstacle != "":
 		return "Nothing is sent now: " + x.presently(x.obstacle) + x.afterPause()
 	case x.pending != nil && len(x.due) > 0:
-		return fmt.Sprintf("Slot %s is due since %s and waits until %s: %s", x.pending.Name, x.local(x.pending.Due), x.local(x.until), x.gap())
+		return fmt.Sprintf("Slot %s is due since %s and waits until %s: %s", x.pending.Name, x.local(x.pending.Due), x.local(x.pending.at), x.gap())
 	case x.pending != nil && x.again.State == StateUnknown:
-		return fmt.Sprintf("Slot %s is repeated by itself after %s, as the mail server drops repetitions, until %s", x.pending.Name, x.local(x.until), x.local(x.over))
+		return fmt.Sprintf("Slot %s is repeated by itself after %s, as the mail server drops repetitions, until %s", x.pending.Name, x.local(x.pending.at), x.local(x.over))
 	case x.pending != nil:
-		return fmt.Sprintf("Slot %s is tried again after %s: %s", x.pending.Name, x.local(x.until), x.again.Reason.Words())
+		return fmt.Sprintf("Slot %s is tried again after %s: %s", x.pending.Name, x.local(x.pending.at), x.again.Reason.Words())
 	case len(x.next) > 0:
-		return fmt.Sprintf("The next reminder is slot %s, due %s", x.next[0].Name, x.local(x.next[0].Due))
+		if words := x.skipped(); words != "" {
+			return words + "the" + strings.TrimPrefix(x.following(), "The")
+		}
+		return x.following()
 	}
-	if slot, ok := x.series.Cadence.Next(x.series.Origin, x.in.Now); ok && !x.in.Link.ExpiresAt.IsZero() && !slot.Due.Before(x.in.Link.ExpiresAt) {
-		return fmt.Sprintf("Nothing more is sent: the link expires %s, before the next slot %s", x.local(x.in.Link.ExpiresAt), slot.Name)
+	if words := x.skipped(); words != "" {
+		return words + "nothing more is sent"
+	}
+	expires := x.in.Link.ExpiresAt
+	if slot, ok := x.series.Cadence.Next(x.series.Origin, x.in.Now); ok && !expires.IsZero() {
+		if slot.Due.Before(expires) {
+			return fmt.Sprintf("Nothing more is sent before the link expires %s: %s", x.local(expires), x.gap())
+		}
+		return fmt.Sprintf("Nothing more is sent: the link expires %s, before the next slot %s", x.local(expires), slot.Name)
 	}
 	return "Nothing more is sent: the cadence has no further slot for this link"
+}
+
+// skipped says that a slot is due and waits in vain, to stand before what follows; empty: there is none.
+func (x *explainer) skipped() string {
+	if len(x.due) == 0 {
+		return ""
+	}
+	slot := x.due[len(x.due)-1]
+	end := x.ended(x.in.Link.CreatedAt, slot.Name)
+	if end == nil || !end.at.After(x.in.Now) {
+		return ""
+	}
+	return fmt.Sprintf("Slot %s is due since %s, waits for %s, and is not sent: %s; ", slot.Name, x.local(slot.Due), x.gap(), end.Reason.Words())
+}
+
+// following names the first slot to come.
+func (x *explainer) following() string {
+	next := x.next[0]
+	words := fmt.Sprintf("The next reminder is slot %s, due %s", next.Name, x.local(next.Due))
+	if x.delayed(next) {
+		words += fmt.Sprintf(", and waits until %s: %s", x.local(next.at), x.gap())
+	}
+	return words
+}
+
+// unheard says since when nobody has heard of the worker of a reminder.
+func (x *explainer) unheard(r *Reminder) string {
+	return ": its worker has not been heard of since its lease ended " + x.local(r.LeaseUntil)
 }
 
 // presently says what keeps a request from being reminded now, with instants and names.
@@ -164,7 +207,7 @@ func (x *explainer) presently(reason Reason) string {
 		return "the upload link was withdrawn " + x.local(link.RevokedAt)
 	case ReasonSuppressed:
 		words := "the address is suppressed"
-		if suppressed := x.suppression(x.in.Now); suppressed != nil {
+		if suppressed := x.suppression(request.RecipientEmail, x.in.Now); suppressed != nil {
 			words += suppressed.by()
 		}
 		return words

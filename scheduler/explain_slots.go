@@ -12,11 +12,13 @@ import (
 // maxTold bounds the slots without a row that are listed, of each kind.
 const maxTold = 10
 
-// slots lists every slot: the ledger's, those that are due or were never recorded, those to come.
-func (x *explainer) slots() []SlotFate {
+// fates tells of every slot: the ledger's, those that are due or were never recorded, those to come.
+func (x *explainer) fates() []SlotFate {
 	var fates []SlotFate
 	for i := range x.in.Reminders {
-		fates = append(fates, x.recorded(&x.in.Reminders[i]))
+		fate := x.recorded(&x.in.Reminders[i])
+		fate.Row = &x.rows[i]
+		fates = append(fates, fate)
 	}
 	if x.series.Cadence != nil {
 		fates = x.unwritten(fates)
@@ -39,8 +41,12 @@ func (x *explainer) unwritten(fates []SlotFate) []SlotFate {
 		return a.Slot.Due.Compare(b.Slot.Due)
 	})
 	fates = append(fates, x.unrecorded()...)
-	for _, slot := range x.next {
-		fates = append(fates, x.of(slot, FateToCome, "", x.place(slot)))
+	for _, turn := range x.next {
+		var evidence []Evidence
+		if x.delayed(turn) {
+			evidence = []Evidence{{At: turn.at, Words: "it goes out at the first pass after this: " + x.gap()}}
+		}
+		fates = append(fates, x.of(turn.Slot, FateToCome, "", x.place(turn.Slot), evidence...))
 	}
 	return fates
 }
@@ -56,7 +62,7 @@ func (x *explainer) of(slot cadence.Slot, fate Fate, reason Reason, rule string,
 func (x *explainer) recorded(r *Reminder) SlotFate {
 	f := SlotFate{
 		LinkCreatedAt: r.LinkCreatedAt, Earlier: x.in.Link == nil || !r.LinkCreatedAt.Equal(x.in.Link.CreatedAt),
-		Slot: cadence.Slot{Name: r.Slot, Due: r.DueAt}, Reason: r.Reason, Row: r,
+		Slot: cadence.Slot{Name: r.Slot, Due: r.DueAt}, Reason: r.Reason,
 	}
 	switch r.State {
 	case StateSent:
@@ -82,20 +88,42 @@ func (x *explainer) recorded(r *Reminder) SlotFate {
 		if r.inDoubt() {
 			f.Evidence = []Evidence{{At: r.UnknownSince, Words: "handed off before, and may have been accepted then"}}
 		}
-		for _, v := range x.decision.Verdicts {
-			if v.Existing && v.Slot.Name == r.Slot && v.LinkCreatedAt.Equal(r.LinkCreatedAt) {
-				ended := *r
-				ended.Reason, ended.FinishedAt = v.Reason, x.in.Now
-				f.Fate, f.Reason, f.Rule = fateOf(v.State), v.Reason, x.ruleOf(&ended)
-				f.Evidence = slices.Concat(f.Evidence, x.evidence(&ended), []Evidence{{Words: "the next pass records this"}})
-			}
+		if end := x.ended(r.LinkCreatedAt, r.Slot); end != nil {
+			ended := *r
+			ended.Reason, ended.FinishedAt = end.Reason, end.at
+			f.Fate, f.Reason, f.Rule = fateOf(end.State), end.Reason, x.ruleOf(&ended)
+			f.Evidence = slices.Concat(f.Evidence, x.evidence(&ended), []Evidence{x.recording(end)})
 		}
 	default:
 		f.Fate, f.Rule = FateInFlight, x.placeOf(f)
 	}
+	if r.lapsed() {
+		f.Evidence = append(f.Evidence, Evidence{At: r.LeaseUntil, Words: "its worker has not been heard of since its lease ended; the next pass records this"})
+	}
 	f.Evidence = append(f.Evidence, x.settled(r)...)
 	return f
 }
+
+// ended is the verdict, now or to come, that ends a slot of a link; nil: there is none.
+func (x *explainer) ended(link time.Time, slot string) *end {
+	for i := range x.ends {
+		if end := &x.ends[i]; end.Slot.Name == slot && end.LinkCreatedAt.Equal(link) {
+			return end
+		}
+	}
+	return nil
+}
+
+// recording says when a verdict is written down.
+func (x *explainer) recording(end *end) Evidence {
+	if end.at.After(x.in.Now) {
+		return Evidence{At: end.at, Words: "the first pass after this records it"}
+	}
+	return Evidence{Words: "the next pass records this"}
+}
+
+// delayed reports whether a slot to come waits, once it is due, for the gap behind the mail before it.
+func (x *explainer) delayed(t turn) bool { return t.at.After(t.Due) }
 
 // fateOf is the fate of a reminder that ended in a state.
 func fateOf(s State) Fate {
@@ -155,10 +183,12 @@ func (x *explainer) undecided(slot cadence.Slot) SlotFate {
 		if last := x.lastMailBefore(x.in.Now); last != nil {
 			evidence = []Evidence{{At: last.HandedOffAt, Words: "slot " + last.Slot + " had gone out"}}
 		}
-		return x.of(slot, FateWaits, "", x.gap(), append(evidence, Evidence{At: x.until, Words: "it goes out at the first pass after this"})...)
-	default:
-		return x.of(slot, FateWaits, "", "a pass has not looked at it yet")
+		return x.of(slot, FateWaits, "", x.gap(), append(evidence, Evidence{At: x.pending.at, Words: "it goes out at the first pass after this"})...)
 	}
+	if end := x.ended(x.in.Link.CreatedAt, slot.Name); end != nil {
+		return x.of(slot, FateWaits, end.Reason, x.gap(), x.recording(end))
+	}
+	return x.of(slot, FateWaits, "", "a pass has not looked at it yet")
 }
 
 // now is the row that a slot would have if it were skipped at this instant.

@@ -127,7 +127,7 @@ func explained(f scheduler.SlotFate, zone *time.Location) explainedSlot {
 	if r := f.Row; r != nil {
 		s.State, s.Recipient, s.Attempts, s.HandedOffAt, s.FinishedAt = r.State, r.Recipient, r.Attempt, stamp{r.HandedOffAt}, stamp{r.FinishedAt}
 		s.RetryAt, s.MessageID, s.SMTPCode, s.SMTPReply = stamp{r.RetryAt}, r.MessageID, r.SMTPCode, r.SMTPReply
-		facts = append(rowFacts(*r), facts...)
+		facts = append(rowFacts(*r, f.Fate), facts...)
 	}
 	if !f.RepeatAt.IsZero() {
 		s.RetryAt = stamp{f.RepeatAt}
@@ -149,7 +149,7 @@ func explained(f scheduler.SlotFate, zone *time.Location) explainedSlot {
 }
 
 // rowFacts are what the row of the ledger itself bears witness to.
-func rowFacts(r scheduler.Reminder) []scheduler.Evidence {
+func rowFacts(r scheduler.Reminder, fate scheduler.Fate) []scheduler.Evidence {
 	var facts []scheduler.Evidence
 	add := func(at time.Time, format string, args ...any) {
 		facts = append(facts, scheduler.Evidence{At: at, Words: fmt.Sprintf(format, args...)})
@@ -186,7 +186,7 @@ func rowFacts(r scheduler.Reminder) []scheduler.Evidence {
 			text += "; " + said
 		}
 		add(outcome, "%s", text)
-		if !r.RetryAt.IsZero() {
+		if fate == scheduler.FateRetry && !r.RetryAt.IsZero() {
 			add(r.RetryAt, "tried again at the first pass after this")
 		}
 	}

@@ -120,7 +120,11 @@ func (e explanation) printNext(w io.Writer) error {
 		fmt.Fprintln(w, "\nWhat comes next")
 		table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 		for _, s := range e.Next {
-			fmt.Fprintf(table, "  %s\t%s\n", s.Slot, e.instant(s.Due.Time))
+			fmt.Fprintf(table, "  %s\t%s", s.Slot, e.instant(s.Due.Time))
+			for _, fact := range s.Evidence {
+				fmt.Fprintf(table, "\t%s  %s", e.instant(fact.At.Time), plain(fact.What))
+			}
+			fmt.Fprintln(table)
 		}
 		if err := table.Flush(); err != nil {
 			return err
@@ -160,7 +164,7 @@ func (r recipientExplanation) sentence() string {
 	mails := r.mails()
 	doubt := 0
 	for _, m := range mails {
-		if m.slot.State == scheduler.StateUnknown {
+		if m.slot.Fate == scheduler.FateUnknown {
 			doubt++
 		}
 	}
@@ -187,7 +191,8 @@ func (r recipientExplanation) sentence() string {
 func (r recipientExplanation) next() (first sentMail, ok bool) {
 	for _, e := range r.Requests {
 		for _, s := range slices.Concat(e.Slots, e.Next) {
-			coming := slices.Contains([]scheduler.Fate{
+			never := s.State.Mailed() || s.Fate == scheduler.FateWaits && s.Reason != "" // it has left, or waits in vain
+			coming := !never && slices.Contains([]scheduler.Fate{
 				scheduler.FateDue, scheduler.FateWaits, scheduler.FateRetry, scheduler.FateInFlight, scheduler.FateToCome,
 			}, s.Fate)
 			if coming && scheduler.SameAddress(e.Recipient, r.Recipient) && (!ok || s.Due.Before(first.slot.Due.Time)) {
