@@ -8,12 +8,10 @@ import (
 	"maps"
 	"net"
 	"os"
-	"os/signal"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -24,7 +22,6 @@ import (
 	"nudged/internal/devbox"
 	"nudged/internal/postgres"
 	"nudged/internal/web"
-	"nudged/mailer"
 	"nudged/migrations"
 	"nudged/scheduler"
 )
@@ -329,85 +326,6 @@ func (d *daemon) ready() error {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()
 	return d.store.CheckSchema(ctx)
-}
-
-// replans makes open requests be planned anew when the configuration, the zone data or the schema is
-// another one than the wakes in the database were planned with: at the start and after a reload.
-func (d *daemon) replans(ctx context.Context) {
-	for {
-		changed, err := d.store.Replan(ctx, d.cfg.Load().Hash+" "+plansBy())
-		switch {
-		case ctx.Err() != nil:
-			return
-		case err != nil:
-			d.log.Error("requests are not planned anew yet", "err", err)
-			select {
-			case <-ctx.Done():
-				return
-			case <-time.After(databaseRetry):
-				continue
-			}
-		case changed:
-			d.log.Info("open requests are planned anew with this configuration")
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-d.replan:
-		}
-	}
-}
-
-// reload puts the configuration file in place as it is now. A bad one changes nothing.
-func (d *daemon) reload(context.Context) error {
-	d.reloading.Lock()
-	defer d.reloading.Unlock()
-	defer d.notify.reloading()()
-	cfg, err := d.load()
-	if err != nil {
-		d.reloads.Failure()
-		// A mistake is told with its value, which may be an address; check-config shows it whole.
-		d.log.Error("the configuration is not reloaded, the one before stays in force", "err", mailer.MaskAddresses(err.Error()))
-		return err
-	}
-	d.cfg.Store(cfg)
-	policy := policyOf(cfg)
-	policy.RepeatWithin = repeatWithin(d.started) // the header that the running mailer sends, or none
-	d.loop.SetPolicy(policy)
-	d.reloads.Success()
-	if fixed(cfg) != fixed(d.started) {
-		d.log.Warn("changes of environment, database, poll, smtp and mail take effect at the next start; mail.allow_recipients at once")
-	}
-	select {
-	case d.replan <- struct{}{}:
-	default:
-	}
-	d.log.Info("the configuration is reloaded", "config", cfg.Hash, "cadences", names(cfg.Cadences))
-	return nil
-}
-
-// fixed writes down the settings that a reload does not touch, to compare them. Secrets do not
-// print, so a changed password alone is not noticed.
-func fixed(cfg *config.Config) string {
-	mail := cfg.Mail
-	mail.Recipients = config.Recipients{}
-	smtp := cfg.SMTP
-	smtp.RootCAs = nil
-	return fmt.Sprint(cfg.Environment, cfg.Poll, smtp, mail)
-}
-
-func (d *daemon) reloadOnSignal(ctx context.Context) {
-	hangups := make(chan os.Signal, 1)
-	signal.Notify(hangups, syscall.SIGHUP)
-	defer signal.Stop(hangups)
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-hangups:
-			_ = d.reload(ctx) // it has logged what is wrong
-		}
-	}
 }
 
 func names(cadences map[string]*cadence.Cadence) []string {

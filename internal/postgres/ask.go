@@ -51,7 +51,7 @@ func (s *Store) RequestsOf(ctx context.Context, address string, most int) (ids [
 type Installation struct {
 	Environment string // of the daemon that adopted it; empty: none did
 	Same        bool   // it is the very database that was adopted, and no restored copy
-	PlannedWith string // fingerprint of the configuration and zone data of the last planning; empty: none yet
+	PlannedWith string // fingerprint of the configuration, zone data and schema of the last planning; empty: none yet
 }
 
 // Installation reads whose database this is, at the time of asking.

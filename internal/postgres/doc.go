@@ -12,5 +12,8 @@
 //  3. No transaction is open while a mail is composed or delivered.
 //  4. Nothing locks a row of requests, links or documents: they may be views.
 //  5. What is due is decided by the database's clock, never by this process's.
-//  6. No session state is relied on: every statement means the same on any connection.
+//  6. No session state is relied on: every statement means the same on any connection. What a pass or a
+//     commit sets, for its plans and its time, it sets for its own transaction.
+//  7. Accounts take turns while one of them has more due than a pass takes; a list of turns is advice,
+//     and taking locks and asks again.
 package postgres
