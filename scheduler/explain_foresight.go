@@ -7,9 +7,9 @@ import (
 	"nudged/cadence"
 )
 
-// turn is the slot that a plan to come claims, if nothing changes until then and each mail before it
+// foreseenClaim is the slot that a plan to come claims, if nothing changes until then and each mail before it
 // is accepted as soon as it is claimed.
-type turn struct {
+type foreseenClaim struct {
 	cadence.Slot
 
 	at    time.Time // of the plan: when the slot falls due, or later
@@ -36,7 +36,7 @@ func foreseen(count int) int { return 2000 + 4*count }
 
 // foresee makes the plans to come, each at the instant that the one before it wakes at, until they have
 // claimed count slots that are not due yet. The request is open, and has a link and a cadence.
-func (p *Policy) foresee(in Input, series Series, count int) (turns []turn, ends []end) {
+func (p *Policy) foresee(in Input, series Series, count int) (claims []foreseenClaim, ends []end) {
 	f := foresight{Input: in, known: len(in.Reminders), counts: series.Cadence.Max() > 0}
 	f.Reminders = slices.Clone(in.Reminders)
 	f.deliver()
@@ -53,7 +53,7 @@ func (p *Policy) foresee(in Input, series Series, count int) (turns []turn, ends
 			if count < 0 {
 				break
 			}
-			turns = append(turns, turn{claim.Slot, f.Now, claim.Retry})
+			claims = append(claims, foreseenClaim{claim.Slot, f.Now, claim.Retry})
 			f.accept(claim.Slot)
 		}
 		f.Now = p.lookAgain(f.Input, series, d)
@@ -61,7 +61,7 @@ func (p *Policy) foresee(in Input, series Series, count int) (turns []turn, ends
 			break
 		}
 	}
-	return turns, ends
+	return claims, ends
 }
 
 // lookAgain is the instant of the first plan after a decision that something may come of; zero: there

@@ -15,10 +15,10 @@ type outlook struct {
 	ends     []end          // what plans decide against, now or later, before anything changes
 	again    *Reminder      // attempted again, now or later: certainly not accepted, or dropped where it was
 	over     time.Time      // when that ends
-	first    *turn          // goes out before any other
-	pending  *turn          // the first, where it is due and waits, or is tried again later
+	first    *foreseenClaim // goes out before any other
+	pending  *foreseenClaim // the first, where it is due and waits, or is tried again later
 	obstacle Reason
-	next     []turn // slots to come
+	next     []foreseenClaim // slots to come
 }
 
 // outlook looks at most count slots ahead. The request has a link, and a cadence that can be applied.
@@ -29,21 +29,21 @@ func (p *Policy) outlook(in Input, series Series, count int) outlook {
 		o.obstacle, o.ends = p.obstacle(in, o.led, series, in.Now), o.decision.ends(in.Now)
 		return o
 	}
-	var turns []turn
-	turns, o.ends = p.foresee(in, series, count)
-	if len(turns) > 0 {
-		o.first = &turns[0]
+	var claims []foreseenClaim
+	claims, o.ends = p.foresee(in, series, count)
+	if len(claims) > 0 {
+		o.first = &claims[0]
 	}
 	if o.again = o.attempted(in); o.again != nil {
 		o.over = p.over(in, series, o.again)
 	}
 	o.obstacle = p.obstacle(in, o.counted(), series, in.Now)
-	for i := range turns {
+	for i := range claims {
 		switch {
-		case turns[i].Due.After(in.Now):
-			o.next = append(o.next, turns[i])
+		case claims[i].Due.After(in.Now):
+			o.next = append(o.next, claims[i])
 		case o.decision.Claim == nil && o.led.inFlight == nil:
-			o.pending = &turns[i]
+			o.pending = &claims[i]
 		}
 	}
 	return o
@@ -63,10 +63,10 @@ func (o outlook) attempted(in Input) *Reminder {
 	return nil
 }
 
-// slots are those of the turns to come.
+// slots are those of the claims to come.
 func (o outlook) slots() (slots []cadence.Slot) {
-	for _, turn := range o.next {
-		slots = append(slots, turn.Slot)
+	for _, claim := range o.next {
+		slots = append(slots, claim.Slot)
 	}
 	return slots
 }

@@ -41,12 +41,12 @@ func (x *explainer) unwritten(fates []SlotFate) []SlotFate {
 		return a.Slot.Due.Compare(b.Slot.Due)
 	})
 	fates = append(fates, x.unrecorded()...)
-	for _, turn := range x.next {
+	for _, claim := range x.next {
 		var evidence []Evidence
-		if x.delayed(turn) {
-			evidence = []Evidence{{At: turn.at, Words: "it goes out at the first pass after this: " + x.gap()}}
+		if x.delayed(claim) {
+			evidence = []Evidence{{At: claim.at, Words: "it goes out at the first pass after this: " + x.gap()}}
 		}
-		fates = append(fates, x.of(turn.Slot, FateToCome, "", x.place(turn.Slot), evidence...))
+		fates = append(fates, x.of(claim.Slot, FateToCome, "", x.place(claim.Slot), evidence...))
 	}
 	return fates
 }
@@ -123,7 +123,7 @@ func (x *explainer) recording(end *end) Evidence {
 }
 
 // delayed reports whether a slot to come waits, once it is due, for the gap behind the mail before it.
-func (x *explainer) delayed(t turn) bool { return t.at.After(t.Due) }
+func (x *explainer) delayed(c foreseenClaim) bool { return c.at.After(c.Due) }
 
 // fateOf is the fate of a reminder that ended in a state.
 func fateOf(s State) Fate {

@@ -27,7 +27,7 @@ func TestPlanProperties(t *testing.T) {
 	})
 }
 
-// pass is one turn of the loop with everything that has to hold around it.
+// pass is one round of the loop with everything that has to hold around it.
 func (w *world) pass() {
 	w.checkSleep()
 	planned := false

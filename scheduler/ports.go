@@ -69,7 +69,7 @@ type Mailer interface {
 	Probe(ctx context.Context) error
 }
 
-// Pass is what the loop asks of the store once a turn.
+// Pass is what the loop asks of the store in one round.
 type Pass struct {
 	Worker string        // who claims, for people to read
 	Lease  time.Duration // how long a claim is held without renewal
@@ -79,7 +79,7 @@ type Pass struct {
 	Plan func(Input) Decision
 }
 
-// PassResult is what one turn did.
+// PassResult is what one round did.
 type PassResult struct {
 	Now       time.Time // the database's clock
 	Fresh     int       // requests looked at that waited to be planned
