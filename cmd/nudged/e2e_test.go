@@ -79,11 +79,13 @@ func TestStopGivesBackWhatIsNotHandedOff(t *testing.T) {
 	s.wait("four deliveries at the dot", func() bool { return s.smtp.Reached(smtptest.StageDot) == 4 })
 	done := make(chan struct{})
 	go func() { defer close(done); p.stop() }()
+	s.wait("the signal", func() bool { return strings.Contains(p.log.String(), "nudged is stopping") })
 	s.wait("the queue to be given back", func() bool { return s.rows()["claimed/"] == 0 })
 	close(release)
 	<-done
+	// The signal may come before everything was claimed.
 	rows := s.rows()
-	if rows["sent/"] != 4 || rows["sent/"]+rows["deferred/shutdown"] != 40 && rows["unknown/worker_lost"] == 0 {
+	if rows["sent/"] != 4 || rows["deferred/shutdown"] == 0 || len(rows) != 2 {
 		t.Errorf("got %v, want 4 sent and the others given back", rows)
 	}
 	var burnt int
