@@ -89,6 +89,7 @@ func statementsFor(keys []key) []statement {
 		{"recover", nil},
 		{"renew", []any{claims, time.Minute}},
 		{"replan", []any{"r-1", 5000}},
+		{"replan_touch", []any{ids}},
 		{"requests_of", []any{"R-1@Example.com", 20}},
 		{"resolve", []any{"r-1", "3d", nil, true, "ann", "why"}},
 		{"set_wakes", []any{ids, links, make([]*string, n), ids}},
@@ -190,8 +191,8 @@ func TestPlansAtAMillionRequests(t *testing.T) {
 		// Pages for each row: the way down an index or two, the row, and where it is written its
 		// place in each index.
 		most := map[string]int{
-			"take": 3, "take_turns": 8, "subjects": 14, "ledger": 8, "documents": 6, "set_wakes": 18,
-			"insert_rows": 14, "claim_deferred": 8, "end_deferred": 8, "settle": 18, "hand_off": 24, "wake": 12, "renew": 16,
+			"take": 4, "take_turns": 8, "subjects": 14, "ledger": 8, "documents": 6, "set_wakes": 18,
+			"insert_rows": 14, "claim_deferred": 8, "end_deferred": 8, "settle": 18, "hand_off": 24, "wake": 12, "renew": 16, "replan_touch": 18,
 		}
 		for _, s := range statementsFor(rows) {
 			if most[s.file] == 0 {

@@ -3,39 +3,125 @@ package postgres
 import (
 	"context"
 	"fmt"
+	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
 )
 
 // replanStretch is how many schedules one short transaction walks.
 const replanStretch = 5000
 
+// A pass locks schedules for a moment: whoever is locked is looked at again so many times, so long after.
+const (
+	replanTries = 20
+	replanPause = 50 * time.Millisecond
+)
+
+// One replica plans anew at a time, and the others find it done. They ask so often whether it is
+// over, and no longer than this: whoever has the lock may be gone without the server knowing.
+const (
+	replanLock     = 0x6e756467 // of an advisory lock, for one transaction: "nudg"
+	replanAsk      = time.Second
+	replanPatience = 2 * time.Minute
+)
+
 // Replan makes every open request be planned anew unless the wakes were planned with this very
 // fingerprint. It may be interrupted: the fingerprint is noted last. It reports whether it did.
 func (s *Store) Replan(ctx context.Context, fingerprint string) (bool, error) {
-	var have pgtype.Text
-	err := s.pool.QueryRow(ctx, `SELECT planned_with FROM nudged.installation`).Scan(&have)
+	if planned, err := s.plannedWith(ctx, fingerprint); planned || err != nil {
+		return false, err
+	}
+	lock, err := s.pool.Begin(ctx)
 	if err != nil {
-		return false, fmt.Errorf("read the fingerprint of the plan: %w", err)
+		return false, fmt.Errorf("plan open requests anew: %w", err)
 	}
-	if have.String == fingerprint {
-		return false, nil
-	}
-	var busy []string // requests whose schedule somebody else had locked
-	for last := (pgtype.Text{Valid: true}); last.Valid; {
-		var some []string
-		if err := s.pool.QueryRow(ctx, replanSQL, last.String, replanStretch).Scan(&last, &some); err != nil {
-			return false, fmt.Errorf("plan open requests anew: %w", err)
+	defer func() { _ = lock.Rollback(context.WithoutCancel(ctx)) }() // it has written nothing
+	for begun := time.Now(); time.Since(begun) < replanPatience; {
+		var alone bool
+		if err := lock.QueryRow(ctx, `SELECT pg_try_advisory_xact_lock($1)`, replanLock).Scan(&alone); err != nil {
+			return false, fmt.Errorf("ask who plans open requests anew: %w", err)
 		}
-		busy = append(busy, some...)
-	}
-	for _, id := range busy { // one at a time, so that whoever is waited for waits for nobody
-		if _, err := s.pool.Exec(ctx, `SELECT nudged.touch($1)`, id); err != nil {
-			return false, fmt.Errorf("plan request %s anew: %w", id, err)
+		if alone {
+			break
 		}
+		if err := pause(ctx, replanAsk); err != nil {
+			return false, err
+		}
+	}
+	if planned, err := s.plannedWith(ctx, fingerprint); planned || err != nil {
+		return false, err // another replica did
+	}
+	if err := s.touchOpen(ctx); err != nil {
+		return false, fmt.Errorf("plan open requests anew: %w", err)
 	}
 	if _, err := s.pool.Exec(ctx, `UPDATE nudged.installation SET planned_with = $1`, fingerprint); err != nil {
 		return false, fmt.Errorf("note the fingerprint of the plan: %w", err)
 	}
 	return true, nil
+}
+
+func (s *Store) plannedWith(ctx context.Context, fingerprint string) (bool, error) {
+	var have pgtype.Text
+	if err := s.pool.QueryRow(ctx, `SELECT planned_with FROM nudged.installation`).Scan(&have); err != nil {
+		return false, fmt.Errorf("read the fingerprint of the plan: %w", err)
+	}
+	return have.String == fingerprint, nil
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
+	}
+}
+
+// touchOpen touches all open requests: stretch by stretch, then those that were locked, and at last
+// one at a time those that stay locked, so that whoever is waited for waits for nobody.
+func (s *Store) touchOpen(ctx context.Context) error {
+	var busy []string
+	for last := (pgtype.Text{Valid: true}); last.Valid; {
+		var open []string
+		if err := s.pool.QueryRow(ctx, replanSQL, last.String, replanStretch).Scan(&last, &open); err != nil {
+			return err
+		}
+		locked, err := s.touchFree(ctx, open)
+		if err != nil {
+			return err
+		}
+		busy = append(busy, locked...)
+	}
+	for try := 0; len(busy) > 0 && try < replanTries; try++ {
+		if err := pause(ctx, replanPause); err != nil {
+			return err
+		}
+		var err error
+		if busy, err = s.touchFree(ctx, busy); err != nil {
+			return err
+		}
+	}
+	for _, id := range busy {
+		if _, err := s.pool.Exec(ctx, `SELECT nudged.touch($1)`, id); err != nil {
+			return fmt.Errorf("request %s: %w", id, err)
+		}
+	}
+	return nil
+}
+
+// touchFree touches those of the given requests whose schedule nobody has locked, and returns the
+// others.
+func (s *Store) touchFree(ctx context.Context, ids []string) (locked []string, err error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	batch := &pgx.Batch{}
+	queuePin(ctx, batch, true)
+	batch.Queue(replanTouchSQL, ids).Query(func(rows pgx.Rows) (err error) {
+		locked, err = pgx.CollectRows(rows, pgx.RowTo[string])
+		return err
+	})
+	err = s.pool.SendBatch(ctx, batch).Close()
+	return locked, err
 }

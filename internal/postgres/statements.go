@@ -29,6 +29,8 @@ var (
 	backlogSQL string
 	//go:embed sql/replan.sql
 	replanSQL string
+	//go:embed sql/replan_touch.sql
+	replanTouchSQL string
 	//go:embed sql/adopt.sql
 	adoptSQL string
 	//go:embed sql/readopt.sql
