@@ -31,6 +31,8 @@ type conn struct {
 	dsn                        bool  // failure reports are wanted and offered
 	maxSize                    int64 // bytes; 0: no limit known
 
+	out []byte // what a message is encoded into, used again
+
 	born     time.Time
 	messages int         // transactions so far
 	retire   *time.Timer // runs while it is in the pool

@@ -14,6 +14,7 @@ type transaction struct {
 	ctx      context.Context //nolint:containedctx // a transaction is one call
 	unwatch  func() bool     // stops ctx from closing the socket; false: it has ended
 	msg      scheduler.Message
+	nonASCII bool // it has bytes above 0x7f
 	notAfter time.Time
 	command  time.Duration // how long the relay may take to answer a command,
 	final    time.Duration // and the final dot
@@ -39,7 +40,7 @@ const (
 // of ctx ends it at once, by closing the socket under whatever is going on.
 func (m *Mailer) transact(ctx context.Context, c *conn, msg scheduler.Message, notAfter time.Time) result {
 	t := &transaction{
-		conn: c, ctx: ctx, msg: msg, notAfter: notAfter,
+		conn: c, ctx: ctx, msg: msg, nonASCII: !ascii(msg.Data), notAfter: notAfter,
 		unwatch: context.AfterFunc(ctx, c.kill),
 		command: m.cfg.CommandTimeout, final: m.cfg.ReplyTimeout,
 	}
@@ -72,7 +73,7 @@ func (t *transaction) unsendable() (scheduler.Outcome, bool) {
 		return refuseLocally(scheduler.ReasonInvalidAddress, "the address needs SMTPUTF8, which the relay does not offer"), true
 	case t.maxSize > 0 && size > t.maxSize:
 		return refuseLocally(scheduler.ReasonMessageRefused, fmt.Sprintf("message of %d bytes, the relay takes %d", size, t.maxSize)), true
-	case !ascii(t.msg.Data) && !t.eightBit:
+	case t.nonASCII && !t.eightBit:
 		return refuseLocally(scheduler.ReasonMessageRefused, "the message needs 8BITMIME, which the relay does not offer"), true
 	}
 	return scheduler.Outcome{}, false
@@ -89,7 +90,7 @@ func (t *transaction) steps() []step {
 	if t.declareSize {
 		mail += fmt.Sprintf(" SIZE=%d", len(t.msg.Data))
 	}
-	if !ascii(t.msg.Data) {
+	if t.nonASCII {
 		mail += " BODY=8BITMIME"
 	}
 	if t.msg.UTF8 {
@@ -153,8 +154,8 @@ func (t *transaction) content() result {
 	if err := t.raw.SetDeadline(time.Now().Add(t.bodyTimeout())); err != nil {
 		return t.lost(phaseBody, err)
 	}
-	body := t.client.Text.DotWriter()
-	if _, err := body.Write(t.msg.Data); err != nil {
+	begin, end := t.encode()
+	if _, err := t.client.Text.W.Write(begin); err != nil {
 		return t.lost(phaseBody, err)
 	}
 	if !t.unwatch() {
@@ -164,7 +165,10 @@ func (t *transaction) content() result {
 		return result{outcome: leaseLost()}
 	}
 	// The rest of the body leaves together with the dot. An error means that the dot did not leave.
-	if err := body.Close(); err != nil {
+	if _, err := t.client.Text.W.Write(end); err != nil {
+		return t.lost(phaseBody, err)
+	}
+	if err := t.client.Text.W.Flush(); err != nil {
 		return t.lost(phaseBody, err)
 	}
 	r, err := t.read(phaseDot, t.final)
@@ -176,6 +180,17 @@ func (t *transaction) content() result {
 		answered.then = thenKeep
 	}
 	return answered
+}
+
+// encode returns the content in two parts, the second of which ends with the dot.
+func (t *transaction) encode() (begin, end []byte) {
+	t.out = appendContent(t.out[:0], t.msg.Data)
+	split := max(0, len(t.out)-lastWrite)
+	begin, end = t.out[:split], t.out[split:]
+	if cap(t.out) > keptBuffer {
+		t.out = nil
+	}
+	return begin, end
 }
 
 // bodyTimeout grows with the size: slowestRate is not worth waiting for.
