@@ -85,7 +85,7 @@ func (s *Scheduler) pass(ctx context.Context) error {
 		s.queue <- queued{task: task, at: now} // it has room for all that demand allows
 	}
 	if result.Fresh == s.cfg.Batch {
-		s.poke()
+		s.Poke()
 	}
 	return nil
 }

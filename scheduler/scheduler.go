@@ -117,7 +117,7 @@ func New(cfg Config) (*Scheduler, error) {
 	if cfg.Rate > 0 {
 		s.limiter = rate.NewLimiter(rate.Limit(cfg.Rate), 1)
 	}
-	s.gate = newGate(cfg.Mailer.Probe, s.poke, Backoff{Initial: probeInitial, Max: probeMax}, m.relayUp, cfg.Logger)
+	s.gate = newGate(cfg.Mailer.Probe, s.Poke, Backoff{Initial: probeInitial, Max: probeMax}, m.relayUp, cfg.Logger)
 	s.policy.Store(cfg.Policy)
 	s.started.Store(time.Now().UnixNano())
 	return s, nil
@@ -126,11 +126,11 @@ func New(cfg Config) (*Scheduler, error) {
 // SetPolicy puts another policy in place for the passes to come.
 func (s *Scheduler) SetPolicy(p *Policy) {
 	s.policy.Store(p)
-	s.poke()
+	s.Poke()
 }
 
-// poke asks for a pass as soon as the present one is over.
-func (s *Scheduler) poke() {
+// Poke asks for a pass as soon as the present one is over.
+func (s *Scheduler) Poke() {
 	select {
 	case s.ticks <- struct{}{}:
 	default:
@@ -141,11 +141,11 @@ func (s *Scheduler) poke() {
 // nothing new, gives back what is not handed off without burning an attempt, lets the open
 // conversations end and records their outcomes. It returns an error only when it could not start.
 func (s *Scheduler) Run(ctx context.Context) error {
-	ticker, err := startTicker(s.cfg, s.poke)
+	ticker, err := startTicker(s.cfg, s.Poke)
 	if err != nil {
 		return err
 	}
-	s.poke()
+	s.Poke()
 
 	var inner sync.WaitGroup // ends by ctx
 	inner.Go(func() { s.gate.run(ctx) })

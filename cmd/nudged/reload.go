@@ -12,11 +12,21 @@ import (
 	"nudged/mailer"
 )
 
+// mixedRest is how many times as long as a planning took nobody asks whether a replica with another
+// configuration has planned since; and mixedTold, how long that is not told again.
+const (
+	mixedRest = 50
+	mixedTold = time.Hour
+)
+
 // replans makes open requests be planned anew when the configuration, the zone data or the schema is
-// another one than the wakes in the database were planned with: at the start and after a reload.
+// another one than the wakes in the database were planned with: at the start and after a reload, and
+// when a replica that still had another one has planned some meanwhile, as in a rolling update.
 func (d *daemon) replans(ctx context.Context) {
+	var told time.Time
 	for {
-		changed, err := d.store.Replan(ctx, d.cfg.Load().Hash+" "+plansBy())
+		begun, fingerprint := time.Now(), d.cfg.Load().Hash+" "+plansBy()
+		changed, err := d.store.Replan(ctx, fingerprint)
 		switch {
 		case ctx.Err() != nil:
 			return
@@ -29,12 +39,35 @@ func (d *daemon) replans(ctx context.Context) {
 				continue
 			}
 		case changed:
-			d.log.Info("open requests are planned anew with this configuration")
+			d.loop.Poke()
+			if time.Since(told) > mixedTold {
+				d.log.Info("open requests are planned anew with this configuration")
+			}
 		}
+		rest := max(time.Second, d.started.Poll.Every, mixedRest*time.Since(begun))
+		if d.mixed(ctx, fingerprint, rest) && time.Since(told) > mixedTold {
+			told = time.Now()
+			d.log.Warn("a replica with another configuration plans requests; they are planned anew until it has gone")
+		}
+		if ctx.Err() != nil {
+			return
+		}
+	}
+}
+
+// mixed waits until a replica with another configuration has planned; false: until ctx ends or a
+// reload asks for a planning.
+func (d *daemon) mixed(ctx context.Context, fingerprint string, rest time.Duration) bool {
+	for {
 		select {
 		case <-ctx.Done():
-			return
+			return false
 		case <-d.replan:
+			return false
+		case <-time.After(rest):
+		}
+		if mixed, err := d.store.Mixed(ctx, fingerprint); err == nil && mixed {
+			return true
 		}
 	}
 }

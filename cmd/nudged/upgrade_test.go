@@ -54,6 +54,31 @@ ALTER TABLE nudged.requests ADD COLUMN priority integer;
 	s.refuseRun(fmt.Sprintf("newer than the %d this nudged knows", known))
 }
 
+// A rolling update of the configuration: the older replica goes on planning by the cadence from before
+// while the newer one is there already. In the end everything is planned by the new one.
+func TestRollingUpdateOfTheConfiguration(t *testing.T) {
+	const many = 200
+	s := newSite(t, smtptest.Config{})
+	s.configure(`cadences: {default: {after: [30d]}}`)
+	s.due(many)
+	older := s.start().ready()
+	s.waitPlanned()
+	s.configure(`cadences: {default: {after: [3d, 30d]}}`)
+	newer := s.start().ready()
+	s.wait("requests to be planned by the new cadence", func() bool {
+		return strings.Contains(newer.log.String(), "open requests are planned anew")
+	})
+	s.wait("the newer replica to hear of the older", func() bool {
+		s.exec(`SELECT nudged.touch(id) FROM nudged.requests`) // the older one plans them as well
+		return strings.Contains(newer.log.String(), "a replica with another configuration plans requests")
+	})
+	older.stop()
+	s.waitRows("sent/", many)
+	if n := s.acceptedOnce(); n != many {
+		t.Errorf("the server accepted %d messages, want %d", n, many)
+	}
+}
+
 // readers is how a schema says which builds may work on it.
 func readers(version, oldest int64) string {
 	return fmt.Sprintf(`CREATE OR REPLACE FUNCTION nudged.schema_readers(OUT version bigint, OUT oldest_reader bigint)

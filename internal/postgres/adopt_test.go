@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -188,42 +187,6 @@ func TestReplanTouchesOpenRequestsOnce(t *testing.T) {
 	if n := f.count(`SELECT count(*) FROM nudged.schedules s LEFT JOIN nudged.requests r ON r.id = s.request_id
 		WHERE s.wake_at = '-infinity' AND coalesce(r.status, '') NOT IN ('pending', 'pending_resubmission')`); n != 0 {
 		t.Errorf("%d requests that are not open were touched", n)
-	}
-}
-
-// Of replicas that start together, as they do after an upgrade, one plans anew; and what a pass or
-// another has locked for a moment costs no transaction of its own a request.
-func TestReplansOfReplicasThatStartTogether(t *testing.T) {
-	t.Parallel()
-	const many = 20_000
-	f := newFixture(t)
-	f.exec(`INSERT INTO nudged.requests (id, account_id, status, recipient_email, title)
-		SELECT 'r-' || i, 'a', 'pending', 'x@example.com', 'T' FROM generate_series(1, $1::int) i`, many)
-	f.exec(`INSERT INTO nudged.schedules (request_id, wake_at) SELECT id, now() + interval '1 day' FROM nudged.requests`)
-	before := f.count(`SELECT pg_current_xact_id()::text::int`)
-	var replicas sync.WaitGroup
-	var did atomic.Int32
-	for range 3 {
-		store := openStore(t, f.url)
-		replicas.Go(func() {
-			changed, err := store.Replan(t.Context(), "new")
-			if err != nil {
-				t.Error(err)
-			}
-			if changed {
-				did.Add(1)
-			}
-		})
-	}
-	replicas.Wait()
-	if n := did.Load(); n != 1 {
-		t.Errorf("%d replicas planned anew, want 1", n)
-	}
-	if n := f.count(`SELECT count(*) FROM nudged.schedules WHERE wake_at = '-infinity'`); n != many {
-		t.Errorf("%d of %d requests are planned anew", n, many)
-	}
-	if n := f.count(`SELECT pg_current_xact_id()::text::int`) - before; n > 200 {
-		t.Errorf("that took %d transactions", n)
 	}
 }
 

@@ -80,6 +80,7 @@ func statementsFor(keys []key) []statement {
 		{"insert_rows", []any{ids, links, next, links, claimed, make([]*string, n), claims, "worker", time.Minute}},
 		{"heal", nil},
 		{"ledger", []any{ids}},
+		{"note_mixed", []any{"fingerprint"}},
 		{"open_ids", []any{"r-1", 500}},
 		{"open_requests", nil},
 		{"pause", []any{"r-1", time.Now(), "pause", "ann", "why"}},

@@ -26,9 +26,17 @@ const (
 	replanPatience = 2 * time.Minute
 )
 
+// mixed stands behind the fingerprint once a replica with another one has written wakes.
+const mixed = " mixed"
+
 // Replan makes every open request be planned anew unless the wakes were planned with this very
 // fingerprint. It may be interrupted: the fingerprint is noted last. It reports whether it did.
-func (s *Store) Replan(ctx context.Context, fingerprint string) (bool, error) {
+func (s *Store) Replan(ctx context.Context, fingerprint string) (did bool, err error) {
+	defer func() {
+		if err == nil {
+			s.fingerprint.Store(&fingerprint)
+		}
+	}()
 	if planned, err := s.plannedWith(ctx, fingerprint); planned || err != nil {
 		return false, err
 	}
@@ -61,12 +69,26 @@ func (s *Store) Replan(ctx context.Context, fingerprint string) (bool, error) {
 	return true, nil
 }
 
+// Mixed reports whether passes of a replica with another fingerprint have written wakes since all open
+// requests were planned with this one, or nothing is known of what they were planned with. The replica
+// whose fingerprint was noted last is the one to plan them anew.
+func (s *Store) Mixed(ctx context.Context, fingerprint string) (bool, error) {
+	have, err := s.plannings(ctx)
+	return err == nil && (have == fingerprint+mixed || have == ""), err
+}
+
 func (s *Store) plannedWith(ctx context.Context, fingerprint string) (bool, error) {
+	have, err := s.plannings(ctx)
+	return err == nil && have == fingerprint, err
+}
+
+// plannings is what open requests were last planned with; empty: nothing is known.
+func (s *Store) plannings(ctx context.Context) (string, error) {
 	var have pgtype.Text
 	if err := s.pool.QueryRow(ctx, `SELECT planned_with FROM nudged.installation`).Scan(&have); err != nil {
-		return false, fmt.Errorf("read the fingerprint of the plan: %w", err)
+		return "", fmt.Errorf("read the fingerprint of the plan: %w", err)
 	}
-	return have.String == fingerprint, nil
+	return have.String, nil
 }
 
 func pause(ctx context.Context, d time.Duration) error {
