@@ -85,6 +85,7 @@ func statementsFor(keys []key) []statement {
 		{"open_requests", nil},
 		{"pause", []any{"r-1", time.Now(), "pause", "ann", "why"}},
 		{"pin", []any{true, int64(1000)}},
+		{"planning", []any{time.Minute, false}},
 		{"purge", []any{"r-1", time.Now(), "3d", 2000, time.Hour}},
 		{"readopt", []any{"test", "ann", "why", true}},
 		{"recover", nil},

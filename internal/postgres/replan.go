@@ -18,12 +18,11 @@ const (
 	replanPause = 50 * time.Millisecond
 )
 
-// One replica plans anew at a time, and the others find it done. They ask so often whether it is
-// over, and no longer than this: whoever has the lock may be gone without the server knowing.
+// One replica plans anew at a time; the others ask so often whether it has done so. What it has begun
+// is left to it for this long after each stretch.
 const (
-	replanLock     = 0x6e756467 // of an advisory lock, for one transaction: "nudg"
-	replanAsk      = time.Second
-	replanPatience = 2 * time.Minute
+	planningAsk   = time.Second
+	planningLease = 30 * time.Second
 )
 
 // mixed stands behind the fingerprint once a replica with another one has written wakes.
@@ -37,36 +36,44 @@ func (s *Store) Replan(ctx context.Context, fingerprint string) (did bool, err e
 			s.fingerprint.Store(&fingerprint)
 		}
 	}()
-	if planned, err := s.plannedWith(ctx, fingerprint); planned || err != nil {
-		return false, err
-	}
-	lock, err := s.pool.Begin(ctx)
-	if err != nil {
-		return false, fmt.Errorf("plan open requests anew: %w", err)
-	}
-	defer func() { _ = lock.Rollback(context.WithoutCancel(ctx)) }() // it has written nothing
-	for begun := time.Now(); time.Since(begun) < replanPatience; {
-		var alone bool
-		if err := lock.QueryRow(ctx, `SELECT pg_try_advisory_xact_lock($1)`, replanLock).Scan(&alone); err != nil {
-			return false, fmt.Errorf("ask who plans open requests anew: %w", err)
+	for {
+		if planned, err := s.plannedWith(ctx, fingerprint); planned || err != nil {
+			return false, err
 		}
-		if alone {
+		if mine, err := s.planning(ctx, false); err != nil {
+			return false, err
+		} else if mine {
 			break
 		}
-		if err := pause(ctx, replanAsk); err != nil {
+		if err := pause(ctx, planningAsk); err != nil {
 			return false, err
 		}
 	}
-	if planned, err := s.plannedWith(ctx, fingerprint); planned || err != nil {
-		return false, err // another replica did
-	}
 	if err := s.touchOpen(ctx); err != nil {
+		s.leavePlanning(ctx)
 		return false, fmt.Errorf("plan open requests anew: %w", err)
 	}
-	if _, err := s.pool.Exec(ctx, `UPDATE nudged.installation SET planned_with = $1`, fingerprint); err != nil {
+	if _, err := s.pool.Exec(ctx, `UPDATE nudged.installation SET planned_with = $1, planning_until = NULL`, fingerprint); err != nil {
 		return false, fmt.Errorf("note the fingerprint of the plan: %w", err)
 	}
 	return true, nil
+}
+
+// planning takes the right to plan all open requests anew, or keeps it.
+func (s *Store) planning(ctx context.Context, mine bool) (bool, error) {
+	tag, err := s.pool.Exec(ctx, planningSQL, planningLease, mine)
+	if err != nil {
+		return false, fmt.Errorf("take it on to plan open requests anew: %w", err)
+	}
+	return tag.RowsAffected() > 0, nil
+}
+
+// leavePlanning lets another replica begin at once where this one was interrupted, if the database
+// still answers.
+func (s *Store) leavePlanning(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), planningAsk)
+	defer cancel()
+	_, _ = s.pool.Exec(ctx, `UPDATE nudged.installation SET planning_until = NULL`)
 }
 
 // Mixed reports whether passes of a replica with another fingerprint have written wakes since all open
@@ -111,6 +118,9 @@ func (s *Store) touchOpen(ctx context.Context) error {
 		}
 		locked, err := s.touchFree(ctx, open)
 		if err != nil {
+			return err
+		}
+		if _, err := s.planning(ctx, true); err != nil {
 			return err
 		}
 		busy = append(busy, locked...)

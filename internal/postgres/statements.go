@@ -31,6 +31,8 @@ var (
 	replanSQL string
 	//go:embed sql/replan_touch.sql
 	replanTouchSQL string
+	//go:embed sql/planning.sql
+	planningSQL string
 	//go:embed sql/note_mixed.sql
 	noteMixedSQL string
 	//go:embed sql/adopt.sql

@@ -109,7 +109,7 @@ COMMENT ON FUNCTION nudged.requests_updated() IS 'Trigger: look at requests whos
 
 CREATE FUNCTION nudged.schema_readers(OUT version bigint, OUT oldest_reader bigint) RETURNS record
     LANGUAGE sql IMMUTABLE
-    AS $$ SELECT 4::bigint, 3::bigint $$;
+    AS $$ SELECT 5::bigint, 3::bigint $$;
 
 COMMENT ON FUNCTION nudged.schema_readers(OUT version bigint, OUT oldest_reader bigint) IS 'The version of this schema, and the oldest version a build may know to work on it.';
 
@@ -204,6 +204,7 @@ CREATE TABLE nudged.installation (
     not_before timestamp with time zone,
     identity text,
     planned_with text,
+    planning_until timestamp with time zone,
     CONSTRAINT installation_singleton CHECK (singleton)
 );
 
@@ -220,6 +221,8 @@ COMMENT ON COLUMN nudged.installation.not_before IS 'Set by a person who adopts 
 COMMENT ON COLUMN nudged.installation.identity IS 'The oid of this database when it was adopted; a copy that was restored beside it has another one.';
 
 COMMENT ON COLUMN nudged.installation.planned_with IS 'Fingerprint of the configuration and zone data that the wakes were last planned with.';
+
+COMMENT ON COLUMN nudged.installation.planning_until IS 'How long the others leave it to one replica to plan all open requests anew; NULL: none does.';
 
 CREATE TABLE nudged.links (
     request_id text NOT NULL,
