@@ -29,9 +29,9 @@ func TestUpLetsTheApplicationWrite(t *testing.T) {
 	if _, err := slow.Exec(t.Context(), `BEGIN; UPDATE nudged.requests SET status = 'completed' WHERE id = 'slow'`); err != nil {
 		t.Fatal(err)
 	}
-	ended := make(chan error, 1)
+	ended, told := make(chan error, 1), make(chan struct{})
 	go func() {
-		_, err := migrations.Up(t.Context(), db.url)
+		_, err := migrations.UpTelling(t.Context(), db.url, func() { close(told) })
 		ended <- err
 	}()
 	waiting := func() bool {
@@ -52,6 +52,7 @@ func TestUpLetsTheApplicationWrite(t *testing.T) {
 	if _, err := db.Exec(ctx, `UPDATE nudged.requests SET status = 'completed' WHERE id = 'quick'`); err != nil {
 		t.Fatalf("the application cannot write while the migration waits: %v", err)
 	}
+	<-told
 	select {
 	case err := <-ended:
 		t.Fatalf("the migration ended while the table was in use: %v", err)

@@ -21,6 +21,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -116,6 +117,12 @@ func readable(ctx context.Context, db Querier, have, known int64) bool {
 // A table that an open transaction of the application uses is waited for as long as ctx allows, but
 // never longer than tableWait at a time, because every other writer has to wait with us.
 func Up(ctx context.Context, url string) ([]Migration, error) {
+	return UpTelling(ctx, url, func() {})
+}
+
+// UpTelling is Up, and tells once that a table has to be waited for.
+func UpTelling(ctx context.Context, url string, waits func()) ([]Migration, error) {
+	tell := sync.OnceFunc(waits)
 	applied := []Migration{}
 	err := withProvider(ctx, url, waitBriefly, func(p *goose.Provider) error {
 		for {
@@ -129,9 +136,12 @@ func Up(ctx context.Context, url string) ([]Migration, error) {
 			switch {
 			case err == nil:
 				return nil
+			case ctx.Err() != nil:
+				return fmt.Errorf("apply migrations: %w", ctx.Err())
 			case sqlState(err) != lockNotAvailable:
 				return fmt.Errorf("apply migrations: %w", err)
 			}
+			tell()
 			select {
 			case <-ctx.Done():
 				return fmt.Errorf("apply migrations: a table is in use: %w", ctx.Err())

@@ -120,6 +120,9 @@ func fail(stderr io.Writer, err error) int {
 		fmt.Fprintln(stderr, mistakes.Error())
 		return exitUsage
 	}
+	if errors.Is(err, context.Canceled) {
+		err = errors.New("interrupted")
+	}
 	fmt.Fprintf(stderr, "nudged: %s\n", oneLine(err))
 	if _, ok := errors.AsType[usageError](err); ok {
 		return exitUsage

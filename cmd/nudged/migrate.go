@@ -22,11 +22,7 @@ func (c *migrateCommand) Run(g *globals) error {
 	if err != nil {
 		return err
 	}
-	work := migrations.Up
-	if c.Status {
-		work = migrations.Status
-	}
-	list, err := work(g.ctx, cfg.Database.URL.Reveal())
+	list, err := c.work(g, cfg.Database.URL.Reveal())
 	if err != nil {
 		return err
 	}
@@ -49,6 +45,15 @@ func (c *migrateCommand) Run(g *globals) error {
 		fmt.Fprintf(table, "%s\t%s\n", m.Name, applied)
 	}
 	return table.Flush()
+}
+
+func (c *migrateCommand) work(g *globals, url string) ([]migrations.Migration, error) {
+	if c.Status {
+		return migrations.Status(g.ctx, url)
+	}
+	return migrations.UpTelling(g.ctx, url, func() {
+		fmt.Fprintln(g.stderr, "nudged: waiting for a table that another transaction has in use (pg_stat_activity shows the old ones); interrupt to give up")
+	})
 }
 
 // refuseNewer returns an error where the schema is one that only a newer nudged works on.
