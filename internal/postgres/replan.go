@@ -9,8 +9,12 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 )
 
-// replanStretch is how many schedules one short transaction walks.
-const replanStretch = 5000
+// replanStretch is how many schedules one short transaction walks, and replanTimeout how long one of them
+// may take: a database that does not answer must not hold anybody.
+const (
+	replanStretch = 5000
+	replanTimeout = 30 * time.Second
+)
 
 // A pass locks schedules for a moment: whoever is locked is looked at again so many times, so long after.
 const (
@@ -53,7 +57,9 @@ func (s *Store) Replan(ctx context.Context, fingerprint string) (did bool, err e
 		s.leavePlanning(ctx)
 		return false, fmt.Errorf("plan open requests anew: %w", err)
 	}
-	if _, err := s.pool.Exec(ctx, `UPDATE nudged.installation SET planned_with = $1, planning_until = NULL`, fingerprint); err != nil {
+	noting, cancel := context.WithTimeout(ctx, replanTimeout)
+	defer cancel()
+	if _, err := s.pool.Exec(noting, `UPDATE nudged.installation SET planned_with = $1, planning_until = NULL`, fingerprint); err != nil {
 		return false, fmt.Errorf("note the fingerprint of the plan: %w", err)
 	}
 	return true, nil
@@ -61,6 +67,8 @@ func (s *Store) Replan(ctx context.Context, fingerprint string) (did bool, err e
 
 // planning takes the right to plan all open requests anew, or keeps it.
 func (s *Store) planning(ctx context.Context, mine bool) (bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, replanTimeout)
+	defer cancel()
 	tag, err := s.pool.Exec(ctx, planningSQL, planningLease, mine)
 	if err != nil {
 		return false, fmt.Errorf("take it on to plan open requests anew: %w", err)
@@ -91,6 +99,8 @@ func (s *Store) plannedWith(ctx context.Context, fingerprint string) (bool, erro
 
 // plannings is what open requests were last planned with; empty: nothing is known.
 func (s *Store) plannings(ctx context.Context) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, replanTimeout)
+	defer cancel()
 	var have pgtype.Text
 	if err := s.pool.QueryRow(ctx, `SELECT planned_with FROM nudged.installation`).Scan(&have); err != nil {
 		return "", fmt.Errorf("read the fingerprint of the plan: %w", err)
@@ -112,8 +122,8 @@ func pause(ctx context.Context, d time.Duration) error {
 func (s *Store) touchOpen(ctx context.Context) error {
 	var busy []string
 	for last := (pgtype.Text{Valid: true}); last.Valid; {
-		var open []string
-		if err := s.pool.QueryRow(ctx, replanSQL, last.String, replanStretch).Scan(&last, &open); err != nil {
+		open, err := s.nextStretch(ctx, &last)
+		if err != nil {
 			return err
 		}
 		locked, err := s.touchFree(ctx, open)
@@ -142,12 +152,22 @@ func (s *Store) touchOpen(ctx context.Context) error {
 	return nil
 }
 
+// nextStretch lists the open requests of the next stretch, and moves last to its end.
+func (s *Store) nextStretch(ctx context.Context, last *pgtype.Text) (open []string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, replanTimeout)
+	defer cancel()
+	err = s.pool.QueryRow(ctx, replanSQL, last.String, replanStretch).Scan(last, &open)
+	return open, err
+}
+
 // touchFree touches those of the given requests whose schedule nobody has locked, and returns the
 // others.
 func (s *Store) touchFree(ctx context.Context, ids []string) (locked []string, err error) {
 	if len(ids) == 0 {
 		return nil, nil
 	}
+	ctx, cancel := context.WithTimeout(ctx, replanTimeout)
+	defer cancel()
 	batch := &pgx.Batch{}
 	queuePin(ctx, batch, true)
 	batch.Queue(replanTouchSQL, ids).Query(func(rows pgx.Rows) (err error) {

@@ -61,8 +61,21 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	return store, nil
 }
 
-// Close waits for connections in use and closes all.
-func (s *Store) Close() { s.pool.Close() }
+// closeTimeout bounds how long a connection is waited for that does not answer any more.
+const closeTimeout = 2 * time.Second
+
+// Close closes all connections, and waits for those in use to be given back, but not for ever.
+func (s *Store) Close() {
+	closed := make(chan struct{})
+	go func() {
+		s.pool.Close()
+		close(closed)
+	}()
+	select {
+	case <-closed:
+	case <-time.After(closeTimeout):
+	}
+}
 
 // CheckSchema returns a *migrations.VersionError unless the schema is the one this build knows.
 func (s *Store) CheckSchema(ctx context.Context) error { return migrations.Check(ctx, s.pool) }
