@@ -42,6 +42,7 @@ func (s *Scheduler) pass(ctx context.Context) error {
 		request.Due = capacity
 	}
 	policy := s.policy.Load()
+	request.PlannedBy = policy.Fingerprint
 	taking := 0
 	request.Plan = func(in Input) Decision {
 		d := s.plan(policy, in)

@@ -8,6 +8,8 @@ import (
 
 // Policy is what the operator decided: which cadences there are and how far nudged may go.
 type Policy struct {
+	// Fingerprint tells this policy, with the zone data and the build that it is used by, from others.
+	Fingerprint    int32
 	Cadences       map[string]*cadence.Cadence
 	DefaultCadence string
 	DefaultZone    *time.Location

@@ -75,6 +75,8 @@ type Pass struct {
 	Lease  time.Duration // how long a claim is held without renewal
 	Fresh  int           // how many requests that wait to be planned to look at, at most
 	Due    int           // how many requests whose wake has come to look at, at most; accounts take turns
+	// PlannedBy is the fingerprint of what Plan goes by; wakes computed by another one are computed anew.
+	PlannedBy int32
 	// Plan decides about one request; it is called once for each one taken.
 	Plan func(Input) Decision
 }

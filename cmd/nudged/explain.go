@@ -135,9 +135,6 @@ func (t teller) doubts() ([]string, error) {
 	case planned:
 		doubts = append(doubts, fmt.Sprintf("The daemon last planned with another configuration (%s) than this one (%s): rules and slots to come may differ.", hash, t.cfg.Hash))
 	}
-	if installed.Mixed {
-		doubts = append(doubts, "A replica with another configuration has planned since: what comes next may differ until all replicas have the same one.")
-	}
 	foreign := installed.Environment != t.cfg.Environment && t.cfg.File != "" || !installed.Same
 	if installed.Environment != "" && foreign {
 		refusal := &postgres.AdoptionError{Have: installed.Environment, Want: t.cfg.Environment}

@@ -13,8 +13,7 @@ import (
 func TestMigrateTellsThatItWaits(t *testing.T) {
 	s := newSite(t, smtptest.Config{})
 	s.exec(`DELETE FROM nudged.schema_migrations WHERE version_id >= 4;
-		ALTER TABLE nudged.schedules DROP COLUMN account_id;
-		ALTER TABLE nudged.installation DROP COLUMN planning_until`)
+		ALTER TABLE nudged.schedules DROP COLUMN account_id, DROP COLUMN planned_by`)
 	tx, err := s.db.Begin(t.Context())
 	if err != nil {
 		t.Fatal(err)

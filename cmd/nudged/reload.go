@@ -12,64 +12,63 @@ import (
 	"nudged/mailer"
 )
 
-// mixedRest is how many times as long as a planning took nobody asks whether a replica with another
-// configuration has planned since; and mixedTold, how long that is not told again.
+// After a sweep for wakes of another configuration nobody sweeps again for so many times as long as
+// it took, while a replica that still has that configuration computes more of them; and what it does
+// is not told again for a while.
 const (
-	mixedRest = 50
-	mixedTold = time.Hour
+	sweepRest = 50
+	sweepMost = time.Hour
+	sweepTold = time.Hour
 )
 
-// replans makes open requests be planned anew when the configuration, the zone data or the schema is
-// another one than the wakes in the database were planned with: at the start and after a reload, and
-// when a replica that still had another one has planned some meanwhile, as in a rolling update.
+// replans makes requests be planned anew whose wakes were computed with another configuration, zone
+// data or schema: at the start, after a reload, and as long as a replica that has another one computes
+// some, as in a rolling update or when one is taken back.
 func (d *daemon) replans(ctx context.Context) {
 	var told time.Time
-	for {
-		begun, fingerprint := time.Now(), d.cfg.Load().Hash+" "+plansBy()
-		changed, err := d.store.Replan(ctx, fingerprint)
-		switch {
-		case ctx.Err() != nil:
-			return
-		case err != nil:
-			d.log.Error("requests are not planned anew yet", "err", err)
-			select {
-			case <-ctx.Done():
-				return
-			case <-time.After(databaseRetry):
-				continue
-			}
-		case changed:
-			d.loop.Poke()
-			if time.Since(told) > mixedTold {
-				d.log.Info("open requests are planned anew with this configuration")
-			}
-		}
-		rest := max(time.Second, d.started.Poll.Every, mixedRest*time.Since(begun))
-		if d.mixed(ctx, fingerprint, rest) && time.Since(told) > mixedTold {
-			told = time.Now()
-			d.log.Warn("a replica with another configuration plans requests; they are planned anew until it has gone")
+	var failed string
+	for noted := ""; ; {
+		cfg, begun := d.cfg.Load(), time.Now()
+		n, err := d.store.Replan(ctx, fingerprint(cfg))
+		rest := max(sweepEvery(d.started.Poll), min(sweepMost, sweepRest*time.Since(begun)))
+		if with := cfg.Hash + " " + plansBy(); err == nil && (n > 0 || with != noted) {
+			err, noted = d.store.NotePlan(ctx, with), with
 		}
 		if ctx.Err() != nil {
 			return
 		}
+		if err != nil {
+			if err.Error() != failed {
+				d.log.Error("requests are not planned anew yet", "err", err)
+			}
+			failed, noted, rest = err.Error(), "", databaseRetry
+		} else {
+			failed = ""
+		}
+		if n > 0 {
+			d.loop.Poke()
+			if time.Since(told) > sweepTold {
+				d.log.Info("requests that were planned with another configuration are planned anew", "count", n)
+				told = time.Now()
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-d.replan:
+			told = time.Time{}
+		case <-time.After(rest):
+		}
 	}
 }
 
-// mixed waits until a replica with another configuration has planned; false: until ctx ends or a
-// reload asks for a planning.
-func (d *daemon) mixed(ctx context.Context, fingerprint string, rest time.Duration) bool {
-	for {
-		select {
-		case <-ctx.Done():
-			return false
-		case <-d.replan:
-			return false
-		case <-time.After(rest):
-		}
-		if mixed, err := d.store.Mixed(ctx, fingerprint); err == nil && mixed {
-			return true
-		}
+// sweepEvery is how often it is looked for wakes of another configuration: with the poll, or each half
+// minute where that goes by cron, and not more than once a second.
+func sweepEvery(poll config.Poll) time.Duration {
+	if poll.Every == 0 {
+		return 30 * time.Second
 	}
+	return max(time.Second, poll.Every)
 }
 
 // reload puts the configuration file in place as it is now. A bad one changes nothing.

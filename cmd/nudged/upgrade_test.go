@@ -65,18 +65,39 @@ func TestRollingUpdateOfTheConfiguration(t *testing.T) {
 	s.waitPlanned()
 	s.configure(`cadences: {default: {after: [3d, 30d]}}`)
 	newer := s.start().ready()
-	s.wait("requests to be planned by the new cadence", func() bool {
-		return strings.Contains(newer.log.String(), "open requests are planned anew")
-	})
-	s.wait("the newer replica to hear of the older", func() bool {
-		s.exec(`SELECT nudged.touch(id) FROM nudged.requests`) // the older one plans them as well
-		return strings.Contains(newer.log.String(), "a replica with another configuration plans requests")
+	s.wait("the newer replica to plan", func() bool {
+		return strings.Contains(newer.log.String(), "requests that were planned with another configuration are planned anew")
 	})
 	older.stop()
 	s.waitRows("sent/", many)
 	if n := s.acceptedOnce(); n != many {
 		t.Errorf("the server accepted %d messages, want %d", n, many)
 	}
+}
+
+// A rollout that is taken back: the older replica was there all the time, and what the newer one has
+// planned by its cadence is planned anew by the older.
+func TestRolloutThatIsTakenBack(t *testing.T) {
+	const many = 100
+	s := newSite(t, smtptest.Config{})
+	s.configure(`cadences: {default: {after: [4d, 30d]}}`)
+	s.due(many)
+	s.start().ready()
+	s.waitPlanned()
+	s.configure(`cadences: {default: {after: [30d]}}`)
+	newer := s.start().ready()
+	s.wait("the newer replica to plan", func() bool {
+		return strings.Contains(newer.log.String(), "requests that were planned with another configuration are planned anew")
+	})
+	newer.kill()
+	s.exec(`UPDATE nudged.schedules SET wake_at = now() + interval '26 days', planned_by = planned_by + 1`) // all of them, to be sure
+	s.wait("every request to be planned by the older one", func() bool {
+		var n int
+		if err := s.db.QueryRow(t.Context(), `SELECT count(*) FROM nudged.schedules WHERE wake_at < now() + interval '2 days' AND wake_at > now()`).Scan(&n); err != nil {
+			t.Fatal(err)
+		}
+		return n == many
+	})
 }
 
 // readers is how a schema says which builds may work on it.

@@ -2,12 +2,15 @@ package main
 
 import (
 	"bufio"
+	"crypto/sha256"
+	"encoding/binary"
 	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
 
+	"nudged/internal/config"
 	"nudged/migrations"
 )
 
@@ -19,6 +22,12 @@ func plansBy() string {
 		return zoneData()
 	}
 	return fmt.Sprintf("%s, schema %d", zoneData(), schema)
+}
+
+// fingerprint tells plans by this configuration and build from plans by others.
+func fingerprint(cfg *config.Config) int32 {
+	sum := sha256.Sum256([]byte(cfg.Hash + " " + plansBy()))
+	return int32(binary.BigEndian.Uint32(sum[:])) //nolint:gosec // any 32 bits will do
 }
 
 // zoneData names the zone data in force: what $ZONEINFO or the system has wins over the embedded

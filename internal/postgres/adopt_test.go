@@ -1,7 +1,6 @@
 package postgres_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -153,92 +152,5 @@ func TestAdoptionIsARaceThatOneWins(t *testing.T) {
 				t.Errorf("round %d: a daemon of the other environment: got %v, want an *AdoptionError", round, err)
 			}
 		}
-	}
-}
-
-func TestReplanTouchesOpenRequestsOnce(t *testing.T) {
-	t.Parallel()
-	const many = 12_000 // more than two stretches
-	f := newFixture(t)
-	f.exec(`INSERT INTO nudged.requests (id, account_id, status, recipient_email, title)
-		SELECT 'r-' || i, 'a', (ARRAY['pending', 'pending_resubmission', 'completed', 'archived'])[i % 4 + 1], 'x@example.com', 'T' FROM generate_series(1, $1::int) i`, many)
-	sleep := func() {
-		f.exec(`INSERT INTO nudged.schedules (request_id, wake_at) SELECT id, CASE WHEN id LIKE '%7' THEN NULL ELSE '2999-01-01'::timestamptz END FROM nudged.requests
-			ON CONFLICT (request_id) DO UPDATE SET wake_at = excluded.wake_at`)
-		f.exec(`INSERT INTO nudged.schedules (request_id, wake_at) VALUES ('gone', NULL) ON CONFLICT (request_id) DO UPDATE SET wake_at = NULL`)
-	}
-	sleep()
-	awake := func() int { return f.count(`SELECT count(*) FROM nudged.schedules WHERE wake_at = '-infinity'`) }
-	steps := []struct {
-		fingerprint string
-		changed     bool
-		awake       int
-	}{{"one", true, many / 2}, {"one", false, 0}, {"two", true, many / 2}, {"one", true, many / 2}}
-	for i, step := range steps {
-		sleep()
-		changed, err := f.store.Replan(t.Context(), step.fingerprint)
-		if err != nil || changed != step.changed || awake() != step.awake {
-			t.Errorf("step %d: got %t, %v, %d touched; want %t, %d", i, changed, err, awake(), step.changed, step.awake)
-		}
-		if got := f.value(`SELECT planned_with FROM nudged.installation`); got != step.fingerprint {
-			t.Errorf("step %d: planned with %q is noted, want %q", i, got, step.fingerprint)
-		}
-	}
-	if n := f.count(`SELECT count(*) FROM nudged.schedules s LEFT JOIN nudged.requests r ON r.id = s.request_id
-		WHERE s.wake_at = '-infinity' AND coalesce(r.status, '') NOT IN ('pending', 'pending_resubmission')`); n != 0 {
-		t.Errorf("%d requests that are not open were touched", n)
-	}
-}
-
-// What interrupts a replan makes it begin anew: the fingerprint is noted last.
-func TestReplanThatIsInterruptedBeginsAnew(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t)
-	f.due(3)
-	f.pass("a")
-	f.begin(`SELECT nudged.touch('r-2')`) // it waits for this
-	ctx, cancel := context.WithCancel(t.Context())
-	var changed bool
-	var err error
-	var replanning sync.WaitGroup
-	replanning.Go(func() { changed, err = f.store.Replan(ctx, "new") })
-	f.eventually("the replan waits", func() bool {
-		return f.count(`SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`) == 1
-	})
-	cancel()
-	replanning.Wait()
-	if changed || !errors.Is(err, context.Canceled) {
-		t.Errorf("got %t, %v, want that it was cancelled", changed, err)
-	}
-	if n := f.count(`SELECT count(*) FROM nudged.installation WHERE planned_with IS NULL`); n != 1 {
-		t.Error("the fingerprint is noted all the same")
-	}
-}
-
-func TestReplanBeforeAdoption(t *testing.T) {
-	t.Parallel()
-	store := openUnadopted(t, pgtest.New(t))
-	if changed, err := store.Replan(t.Context(), "new"); changed || err == nil {
-		t.Errorf("got %t, %v, want an error", changed, err)
-	}
-}
-
-// C20 at the store: after a change of the cadence the next mail is the new cadence's.
-func TestReplanMakesTheNewCadenceCount(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t)
-	f.due1("r")
-	task := f.pass("a").Tasks[0]
-	f.settle(scheduler.Batch{HandOffs: []scheduler.HandOff{handOff(task)}})
-	f.settle(scheduler.Batch{Settlements: []scheduler.Settlement{settlement(task, sent)}})
-	f.policy.Cadences["default"] = parse(t, "2d", "5d", "10d")
-	if _, err := f.store.Replan(t.Context(), "new"); err != nil {
-		t.Fatal(err)
-	}
-	if result := f.pass("a"); result.Fresh != 1 || len(result.Tasks) != 0 || len(result.Skipped) != 0 {
-		t.Errorf("got %+v, want one look and nothing else", result)
-	}
-	if n := f.count(`SELECT count(*) FROM nudged.schedules, nudged.links WHERE wake_at = date_trunc('second', created_at) + interval '5 days'`); n != 1 {
-		t.Error("the request does not wake for slot 5d")
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
@@ -52,8 +51,7 @@ func (s *Store) RequestsOf(ctx context.Context, address string, most int) (ids [
 type Installation struct {
 	Environment string // of the daemon that adopted it; empty: none did
 	Same        bool   // it is the very database that was adopted, and no restored copy
-	PlannedWith string // fingerprint of the configuration, zone data and schema of the last planning; empty: none yet
-	Mixed       bool   // a replica with another one has written wakes since
+	PlannedWith string // fingerprint of the configuration, zone data and schema that a daemon planned with last; empty: none yet
 }
 
 // Installation reads whose database this is, at the time of asking.
@@ -63,6 +61,5 @@ func (s *Store) Installation(ctx context.Context) (Installation, error) {
 	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
 		return i, fmt.Errorf("read the installation: %w", err)
 	}
-	i.PlannedWith, i.Mixed = strings.CutSuffix(i.PlannedWith, mixed)
 	return i, nil
 }

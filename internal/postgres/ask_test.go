@@ -97,7 +97,7 @@ func TestEventsOfARequest(t *testing.T) {
 
 func TestInstallation(t *testing.T) {
 	f := newFixture(t)
-	if _, err := f.store.Replan(t.Context(), "abc zones"); err != nil {
+	if err := f.store.NotePlan(t.Context(), "abc zones"); err != nil {
 		t.Fatal(err)
 	}
 	got, err := f.store.Installation(t.Context())

@@ -26,7 +26,7 @@ func (s *Store) RunPass(ctx context.Context, p scheduler.Pass) (scheduler.PassRe
 		if inputs, err = readInputs(ctx, tx, got.ids, s.overViews.Load()); err != nil {
 			return err
 		}
-		w := newWrites(p, s.overViews.Load(), *s.fingerprint.Load())
+		w := newWrites(p, s.overViews.Load())
 		for _, in := range inputs {
 			if err := w.add(in, p.Plan(in)); err != nil {
 				return err
@@ -46,8 +46,7 @@ func (s *Store) RunPass(ctx context.Context, p scheduler.Pass) (scheduler.PassRe
 // writes gathers what the plans of one pass decided, column by column.
 type writes struct {
 	pass  scheduler.Pass
-	views bool   // the application's tables are views
-	by    string // fingerprint of what plans were made with; empty: not known yet
+	views bool // the application's tables are views
 	tasks map[scheduler.ClaimID]*scheduler.Task
 	order []scheduler.ClaimID // claims in the order they were taken
 
@@ -75,8 +74,8 @@ type writes struct {
 	gone []string
 }
 
-func newWrites(p scheduler.Pass, views bool, by string) *writes {
-	return &writes{pass: p, views: views, by: by, tasks: map[scheduler.ClaimID]*scheduler.Task{}}
+func newWrites(p scheduler.Pass, views bool) *writes {
+	return &writes{pass: p, views: views, tasks: map[scheduler.ClaimID]*scheduler.Task{}}
 }
 
 func (w *writes) add(in scheduler.Input, d scheduler.Decision) error {
@@ -185,10 +184,7 @@ func (w *writes) send(ctx context.Context, tx pgx.Tx, result *scheduler.PassResu
 			return err
 		})
 	}
-	batch.Queue(setWakesSQL, w.wakes.request, w.wakes.at, w.wakes.problem, w.wakes.account)
-	if w.by != "" {
-		batch.Queue(noteMixedSQL, w.by)
-	}
+	batch.Queue(setWakesSQL, w.wakes.request, w.wakes.at, w.wakes.problem, w.wakes.account, w.pass.PlannedBy)
 	if len(w.gone) > 0 {
 		batch.Queue(forgetSQL, w.gone)
 	}

@@ -1,99 +1,182 @@
 package postgres_test
 
 import (
-	"errors"
+	"context"
 	"sync"
-	"sync/atomic"
 	"testing"
+	"time"
 
+	"nudged/internal/pgtest"
 	"nudged/internal/postgres"
+	"nudged/scheduler"
 )
 
-// Of replicas that start together, as they do after an upgrade, one plans anew; and what a pass or
-// another has locked for a moment costs no transaction of its own a request.
+// replan sweeps and says how many requests were touched.
+func (f *fixture) replan(store *postgres.Store, fingerprint int32) int {
+	f.t.Helper()
+	n, err := store.Replan(f.t.Context(), fingerprint)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return n
+}
+
+// passBy runs a pass of a replica with this fingerprint.
+func (f *fixture) passBy(fingerprint int32) {
+	f.t.Helper()
+	_, err := f.store.RunPass(f.t.Context(), scheduler.Pass{
+		Worker: "a", Lease: time.Minute, Fresh: 500, Due: 500, Plan: f.policy.Plan, PlannedBy: fingerprint,
+	})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+func TestReplanTouchesWhatAnotherFingerprintComputed(t *testing.T) {
+	t.Parallel()
+	const many = 6000 // of each kind: more than a stretch
+	f := newFixture(t)
+	f.exec(`INSERT INTO nudged.schedules (request_id, wake_at, planned_by)
+		SELECT kind || i, wake_at, planned_by FROM generate_series(1, $1::int) i, (VALUES
+			('mine', now() + interval '1 day', 5), ('below', now() + interval '1 day', -3), ('above', now() + interval '1 day', 8),
+			('without', now() - interval '1 day', NULL), ('never', NULL, 8), ('fresh', '-infinity', 8)) AS v (kind, wake_at, planned_by)`, many)
+	awake := func(kind string) int {
+		return f.count(`SELECT count(*) FROM nudged.schedules WHERE wake_at = '-infinity' AND request_id LIKE $1`, kind+"%")
+	}
+	if n := f.replan(f.store, 5); n != 3*many {
+		t.Errorf("%d are planned anew, want %d", n, 3*many)
+	}
+	for kind, want := range map[string]int{"mine": 0, "below": many, "above": many, "without": many, "never": 0, "fresh": many} {
+		if n := awake(kind); n != want {
+			t.Errorf("%s: %d of %d are awake, want %d", kind, n, many, want)
+		}
+	}
+	if n := f.replan(f.store, 5); n != 0 {
+		t.Errorf("%d are planned anew the second time", n)
+	}
+}
+
+// In a rolling update, or when one is taken back, replicas with two configurations plan side by side.
+// Whoever stays has everything planned by its own in the end.
+func TestReplanAfterTwoConfigurations(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.due(4)
+	f.passBy(1)
+	for _, step := range []struct {
+		sweeps  int32
+		touches int
+		passes  int32
+	}{
+		{1, 0, 1}, {2, 4, 1}, // the older replica was quicker
+		{2, 4, 2}, {2, 0, 2},
+		{1, 4, 1}, // taken back
+		{1, 0, 1},
+	} {
+		if n := f.replan(f.store, step.sweeps); n != step.touches {
+			t.Errorf("%+v: touches %d", step, n)
+		}
+		f.passBy(step.passes)
+	}
+}
+
+// Replicas that start together share the work, in transactions of many.
 func TestReplansOfReplicasThatStartTogether(t *testing.T) {
 	t.Parallel()
 	const many = 20_000
 	f := newFixture(t)
-	f.exec(`INSERT INTO nudged.requests (id, account_id, status, recipient_email, title)
-		SELECT 'r-' || i, 'a', 'pending', 'x@example.com', 'T' FROM generate_series(1, $1::int) i`, many)
-	f.exec(`INSERT INTO nudged.schedules (request_id, wake_at) SELECT id, now() + interval '1 day' FROM nudged.requests`)
+	f.exec(`INSERT INTO nudged.schedules (request_id, wake_at, planned_by)
+		SELECT 'r-' || i, now() + interval '1 day', 1 FROM generate_series(1, $1::int) i`, many)
 	before := f.count(`SELECT pg_current_xact_id()::text::int`)
 	var replicas sync.WaitGroup
-	var did atomic.Int32
 	for range 3 {
 		store := openStore(t, f.url)
 		replicas.Go(func() {
-			changed, err := store.Replan(t.Context(), "new")
-			if err != nil {
+			if _, err := store.Replan(t.Context(), 2); err != nil {
 				t.Error(err)
-			}
-			if changed {
-				did.Add(1)
 			}
 		})
 	}
 	replicas.Wait()
-	if n := did.Load(); n != 1 {
-		t.Errorf("%d replicas planned anew, want 1", n)
-	}
+	f.replan(f.store, 2) // what one had locked while another looked
 	if n := f.count(`SELECT count(*) FROM nudged.schedules WHERE wake_at = '-infinity'`); n != many {
 		t.Errorf("%d of %d requests are planned anew", n, many)
 	}
-	if n := f.count(`SELECT pg_current_xact_id()::text::int`) - before; n > 200 {
+	if n := f.count(`SELECT pg_current_xact_id()::text::int`) - before; n > 100 {
 		t.Errorf("that took %d transactions", n)
 	}
 }
 
-// In a rolling update a replica that still has the configuration from before goes on planning. The one
-// whose configuration was noted last is told, and plans anew; the other is not.
-func TestPlansOfTwoConfigurations(t *testing.T) {
+// Planning anew neither waits for a transaction of the application nor makes anybody wait.
+func TestReplanMakesNobodyWait(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	before, after := openStore(t, f.url), openStore(t, f.url)
-	plan := func(s *postgres.Store, fingerprint string) {
-		t.Helper()
-		if did, err := s.Replan(t.Context(), fingerprint); !did || err != nil {
-			t.Fatalf("planning with %s: %t, %v", fingerprint, did, err)
+	f.due(3)
+	f.passBy(1)
+	app := f.begin(`UPDATE nudged.schedules SET problem = problem WHERE request_id = 'r-2'`)
+	if n := f.replan(f.store, 2); n != 2 {
+		t.Errorf("%d are planned anew beside the one that is locked, want 2", n)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), atOnce)
+	defer cancel()
+	if _, err := f.db.Exec(ctx, `SELECT nudged.touch('r-3')`); err != nil {
+		t.Errorf("another transaction of the application: %v", err)
+	}
+	if err := app.Commit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if n := f.replan(f.store, 2); n != 1 {
+		t.Errorf("%d are planned anew once it is free, want 1", n)
+	}
+}
+
+func TestReplanIsInterrupted(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.due(3)
+	f.passBy(1)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := f.store.Replan(ctx, 2); err == nil {
+		t.Error("no error")
+	}
+	if n := f.replan(f.store, 2); n != 3 {
+		t.Errorf("%d are planned anew afterwards, want 3", n)
+	}
+}
+
+func TestNotePlan(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	for _, with := range []string{"one", "one", "two"} {
+		if err := f.store.NotePlan(t.Context(), with); err != nil {
+			t.Fatal(err)
+		}
+		if got := f.value(`SELECT planned_with FROM nudged.installation`); got != with {
+			t.Errorf("got %q, want %q", got, with)
 		}
 	}
-	mixed := func(wantBefore, wantAfter bool) {
-		t.Helper()
-		b, errBefore := before.Mixed(t.Context(), "before")
-		a, errAfter := after.Mixed(t.Context(), "after")
-		if err := errors.Join(errBefore, errAfter); b != wantBefore || a != wantAfter || err != nil {
-			t.Errorf("mixed: got %t for the one before and %t for the one after, %v; want %t and %t", b, a, err, wantBefore, wantAfter)
-		}
+	if err := openUnadopted(t, pgtest.New(t)).NotePlan(t.Context(), "early"); err != nil { // there is nothing to note it in yet
+		t.Error(err)
 	}
-	mixed(true, true) // nothing is known
-	plan(before, "before")
-	mixed(false, false)
-	f.due1("r-1")
-	f.passOf(before, "a")
-	mixed(false, false)
+}
 
-	f.passOf(after, "b") // it has planned nothing of its own yet, and will
-	plan(after, "after")
-	mixed(false, false)
-	f.passOf(after, "b")
-	mixed(false, false)
-	f.passOf(before, "a") // nothing to plan
-	mixed(false, false)
-	f.due1("r-2")
-	f.passOf(before, "a")
-	mixed(false, true)
-	f.due1("r-3")
-	f.passOf(before, "a")
-	mixed(false, true)
-	if got, err := after.Installation(t.Context()); got.PlannedWith != "after" || !got.Mixed || err != nil {
-		t.Errorf("got %+v, %v", got, err)
+// C20 at the store: after a change of the cadence the next mail is the new cadence's.
+func TestReplanMakesTheNewCadenceCount(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.due1("r")
+	task := f.pass("a").Tasks[0]
+	f.settle(scheduler.Batch{HandOffs: []scheduler.HandOff{handOff(task)}})
+	f.settle(scheduler.Batch{Settlements: []scheduler.Settlement{settlement(task, sent)}})
+	f.policy.Cadences["default"] = parse(t, "2d", "5d", "10d")
+	if _, err := f.store.Replan(t.Context(), 1); err != nil {
+		t.Fatal(err)
 	}
-
-	plan(after, "after")
-	mixed(false, false)
-	f.passOf(after, "b")
-	mixed(false, false)
-	if got, err := after.Installation(t.Context()); got.PlannedWith != "after" || got.Mixed || err != nil {
-		t.Errorf("got %+v, %v", got, err)
+	if result := f.pass("a"); result.Fresh != 1 || len(result.Tasks) != 0 || len(result.Skipped) != 0 {
+		t.Errorf("got %+v, want one look and nothing else", result)
+	}
+	if n := f.count(`SELECT count(*) FROM nudged.schedules, nudged.links WHERE wake_at = date_trunc('second', created_at) + interval '5 days'`); n != 1 {
+		t.Error("the request does not wake for slot 5d")
 	}
 }

@@ -29,12 +29,6 @@ var (
 	backlogSQL string
 	//go:embed sql/replan.sql
 	replanSQL string
-	//go:embed sql/replan_touch.sql
-	replanTouchSQL string
-	//go:embed sql/planning.sql
-	planningSQL string
-	//go:embed sql/note_mixed.sql
-	noteMixedSQL string
 	//go:embed sql/adopt.sql
 	adoptSQL string
 	//go:embed sql/readopt.sql

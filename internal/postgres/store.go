@@ -29,7 +29,6 @@ const defaultMaxConns = 6
 type Store struct {
 	pool        *pgxpool.Pool
 	environment atomic.Pointer[string] // that Adopt was called with
-	fingerprint atomic.Pointer[string] // that Replan last ended well with
 	restless    restless
 	turns       turns
 	overViews   atomic.Bool // one of the application's tables is a view, as the last pass saw them
@@ -57,7 +56,6 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	}
 	store := &Store{pool: pool, restless: restless{ids: map[string]bool{}}}
 	store.environment.Store(new(string))
-	store.fingerprint.Store(new(string))
 	return store, nil
 }
 

@@ -204,7 +204,6 @@ CREATE TABLE nudged.installation (
     not_before timestamp with time zone,
     identity text,
     planned_with text,
-    planning_until timestamp with time zone,
     CONSTRAINT installation_singleton CHECK (singleton)
 );
 
@@ -221,8 +220,6 @@ COMMENT ON COLUMN nudged.installation.not_before IS 'Set by a person who adopts 
 COMMENT ON COLUMN nudged.installation.identity IS 'The oid of this database when it was adopted; a copy that was restored beside it has another one.';
 
 COMMENT ON COLUMN nudged.installation.planned_with IS 'Fingerprint of the configuration and zone data that the wakes were last planned with.';
-
-COMMENT ON COLUMN nudged.installation.planning_until IS 'How long the others leave it to one replica to plan all open requests anew; NULL: none does.';
 
 CREATE TABLE nudged.links (
     request_id text NOT NULL,
@@ -396,6 +393,7 @@ CREATE TABLE nudged.schedules (
     wake_at timestamp with time zone,
     problem text,
     account_id text,
+    planned_by integer,
     CONSTRAINT schedules_problem CHECK ((problem = ANY (ARRAY['unknown_cadence'::text, 'anchor_out_of_range'::text, 'unknown_zone'::text, 'unknown_locale'::text, 'invalid_reply_to'::text])))
 )
 WITH (fillfactor='70', autovacuum_vacuum_scale_factor='0.02', autovacuum_vacuum_threshold='1000');
@@ -409,6 +407,8 @@ COMMENT ON COLUMN nudged.schedules.wake_at IS 'When to look next; -infinity: at 
 COMMENT ON COLUMN nudged.schedules.problem IS 'What is wrong with the request''s row, found when it was last planned.';
 
 COMMENT ON COLUMN nudged.schedules.account_id IS 'The account of the request when it was last planned. Among what is due at once, accounts take turns.';
+
+COMMENT ON COLUMN nudged.schedules.planned_by IS 'Fingerprint of the configuration, zone data and schema that wake_at was computed with; NULL: by a build that noted none.';
 
 CREATE TABLE nudged.schema_migrations (
     id integer NOT NULL,
@@ -489,6 +489,8 @@ CREATE INDEX reminders_leased ON nudged.reminders USING btree (lease_until) WHER
 CREATE INDEX reminders_unknown ON nudged.reminders USING btree (created_at) WHERE (reason = ANY (ARRAY['reply_lost'::text, 'worker_lost'::text]));
 
 CREATE INDEX requests_open ON nudged.requests USING btree (status) WHERE (status = ANY (ARRAY['pending'::text, 'pending_resubmission'::text]));
+
+CREATE INDEX schedules_planned_by ON nudged.schedules USING btree (planned_by) WHERE (wake_at > '-infinity'::timestamp with time zone);
 
 CREATE INDEX schedules_problem ON nudged.schedules USING btree (problem) WHERE (problem IS NOT NULL);
 

@@ -1,15 +1,28 @@
--- Lists the next stretch of open requests that are not waiting to be planned already, for a change of
--- configuration or zone data. $1: the last request id of the stretch before; $2: how many schedules to
--- walk. Returns the last request id walked, NULL at the end, and the open requests of the stretch.
-WITH stretch AS MATERIALIZED (
-    SELECT request_id, wake_at FROM nudged.schedules
-    WHERE request_id > $1
-    ORDER BY request_id
-    LIMIT $2
+-- Makes requests be planned anew whose wake was computed by another fingerprint than this one. Schedules
+-- that somebody else has locked are passed over, for the next time. $1: the fingerprint. At most 1000 of
+-- those below it, above it and without one each: a number that the planner can see.
+WITH below AS MATERIALIZED (
+    SELECT request_id FROM nudged.schedules
+    WHERE wake_at > '-infinity' AND planned_by < $1
+    ORDER BY planned_by
+    LIMIT 1000
+    FOR UPDATE SKIP LOCKED
+), above AS MATERIALIZED (
+    SELECT request_id FROM nudged.schedules
+    WHERE wake_at > '-infinity' AND planned_by > $1
+    ORDER BY planned_by
+    LIMIT 1000
+    FOR UPDATE SKIP LOCKED
+), without AS MATERIALIZED (
+    SELECT request_id FROM nudged.schedules
+    WHERE wake_at > '-infinity' AND planned_by IS NULL
+    ORDER BY planned_by
+    LIMIT 1000
+    FOR UPDATE SKIP LOCKED
+), touched AS (
+    UPDATE nudged.schedules s SET wake_at = '-infinity'
+    FROM (SELECT request_id FROM below UNION ALL SELECT request_id FROM above UNION ALL SELECT request_id FROM without) o
+    WHERE s.request_id = o.request_id
+    RETURNING s.request_id
 )
-SELECT (SELECT max(request_id) FROM stretch),
-       ARRAY(SELECT request_id FROM stretch
-             WHERE wake_at IS DISTINCT FROM '-infinity'
-               AND EXISTS (SELECT 1 FROM nudged.requests r
-                           WHERE r.id = stretch.request_id AND r.status IN ('pending', 'pending_resubmission')
-                           OFFSET 0));
+SELECT count(*) FROM touched;

@@ -1,5 +1,6 @@
--- Moves the schedules that this pass has locked to their next wake; NULL: not before a change.
+-- Moves the schedules that this pass has locked to their next wake; NULL: not before a change. $5: the
+-- fingerprint of what computed it.
 UPDATE nudged.schedules s
-SET wake_at = w.wake_at, problem = w.problem, account_id = w.account_id
+SET wake_at = w.wake_at, problem = w.problem, account_id = w.account_id, planned_by = $5
 FROM unnest($1::text[], $2::timestamptz[], $3::text[], $4::text[]) AS w (request_id, wake_at, problem, account_id)
 WHERE s.request_id = w.request_id;

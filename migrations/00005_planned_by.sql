@@ -1,0 +1,16 @@
+-- What each wake was computed by, so that after a change of configuration exactly those are computed
+-- anew that need it, whichever replica computed them and whenever it did.
+
+-- +goose Up
+ALTER TABLE nudged.schedules ADD planned_by integer;
+COMMENT ON COLUMN nudged.schedules.planned_by IS 'Fingerprint of the configuration, zone data and schema that wake_at was computed with; NULL: by a build that noted none.';
+
+-- To find those of another fingerprint, of which there are hardly ever any.
+CREATE INDEX schedules_planned_by ON nudged.schedules (planned_by) WHERE wake_at > '-infinity';
+
+-- The builds before this one work on it, and let planned_by be: what they plan is not told from the rest.
+-- +goose StatementBegin
+CREATE OR REPLACE FUNCTION nudged.schema_readers(OUT version bigint, OUT oldest_reader bigint)
+    LANGUAGE sql IMMUTABLE
+AS $$ SELECT 5::bigint, 3::bigint $$;
+-- +goose StatementEnd
