@@ -221,6 +221,22 @@ func TestConfigurationChangedBetweenRuns(t *testing.T) {
 	s.waitRows("sent/", 1)
 }
 
+// Requests that had nothing to wake for, because their cadence was over or not in the file, go on by a
+// file that has more.
+func TestReloadWakesWhatSlept(t *testing.T) {
+	s := newSite(t, smtptest.Config{})
+	s.configure(`cadences: {default: {after: [1h]}}`)
+	s.due(2)
+	s.exec(`UPDATE nudged.requests SET cadence = 'special' WHERE id = 'r-1'`)
+	p := s.start().ready()
+	s.waitPlanned()
+	s.configure(`cadences: {default: {after: [1h, 3d]}, special: {after: [3d]}}`)
+	if err := p.cmd.Process.Signal(syscall.SIGHUP); err != nil {
+		t.Fatal(err)
+	}
+	s.waitRows("sent/", 2)
+}
+
 func TestShadowSendsAndWritesNothing(t *testing.T) {
 	s := newSite(t, smtptest.Config{})
 	s.due(2)

@@ -12,11 +12,10 @@ import (
 	"nudged/mailer"
 )
 
-// After a sweep for wakes of another configuration nobody sweeps again for so many times as long as
-// it took, while a replica that still has that configuration computes more of them; and what it does
-// is not told again for a while.
+// While a replica with another configuration plans too, the rests between two sweeps double, up to
+// sweepMost: what it leaves behind waits no longer than the two were at work together. What a sweep did is
+// not told again for a while.
 const (
-	sweepRest = 50
 	sweepMost = time.Hour
 	sweepTold = time.Hour
 )
@@ -25,41 +24,53 @@ const (
 // data or schema: at the start, after a reload, and as long as a replica that has another one computes
 // some, as in a rolling update or when one is taken back.
 func (d *daemon) replans(ctx context.Context) {
+	least := sweepEvery(d.started.Poll)
 	var told time.Time
 	var failed string
-	for noted := ""; ; {
-		cfg, begun := d.cfg.Load(), time.Now()
-		n, err := d.store.Replan(ctx, fingerprint(cfg))
-		rest := max(sweepEvery(d.started.Poll), min(sweepMost, sweepRest*time.Since(begun)))
-		if with := cfg.Hash + " " + plansBy(); err == nil && (n > 0 || with != noted) {
-			err, noted = d.store.NotePlan(ctx, with), with
-		}
+	for rest := least; ; {
+		n, err := d.sweep(ctx)
 		if ctx.Err() != nil {
 			return
 		}
-		if err != nil {
+		wait := rest
+		switch {
+		case err != nil:
+			wait = databaseRetry
 			if err.Error() != failed {
 				d.log.Error("requests are not planned anew yet", "err", err)
 			}
-			failed, noted, rest = err.Error(), "", databaseRetry
-		} else {
-			failed = ""
+			failed = err.Error()
+		case n == 0:
+			rest, wait, failed = least, least, ""
+		default:
+			rest, failed = min(2*rest, sweepMost), ""
 		}
-		if n > 0 {
-			d.loop.Poke()
-			if time.Since(told) > sweepTold {
-				d.log.Info("requests that were planned with another configuration are planned anew", "count", n)
-				told = time.Now()
-			}
+		if n > 0 && time.Since(told) > sweepTold {
+			d.log.Info("requests that were planned with another configuration are planned anew", "count", n)
+			told = time.Now()
 		}
 		select {
 		case <-ctx.Done():
 			return
 		case <-d.replan:
-			told = time.Time{}
-		case <-time.After(rest):
+			rest, told = least, time.Time{}
+		case <-time.After(wait):
 		}
 	}
+}
+
+// sweep makes requests be planned anew that were planned with another configuration than the present
+// one, and returns how many.
+func (d *daemon) sweep(ctx context.Context) (int, error) {
+	cfg := d.cfg.Load()
+	n, err := d.store.Replan(ctx, fingerprint(cfg, repeatWithin(d.started)))
+	if n > 0 {
+		d.loop.Poke()
+	}
+	if err != nil {
+		return n, err
+	}
+	return n, d.store.NotePlan(ctx, cfg.Hash+" "+plansBy())
 }
 
 // sweepEvery is how often it is looked for wakes of another configuration: with the poll, or each half
@@ -86,6 +97,7 @@ func (d *daemon) reload(context.Context) error {
 	d.cfg.Store(cfg)
 	policy := policyOf(cfg)
 	policy.RepeatWithin = repeatWithin(d.started) // the header that the running mailer sends, or none
+	policy.Fingerprint = fingerprint(cfg, policy.RepeatWithin)
 	d.loop.SetPolicy(policy)
 	d.reloads.Success()
 	if fixed(cfg) != fixed(d.started) {

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"time"
 
 	"nudged/internal/config"
 	"nudged/migrations"
@@ -24,9 +25,10 @@ func plansBy() string {
 	return fmt.Sprintf("%s, schema %d", zoneData(), schema)
 }
 
-// fingerprint tells plans by this configuration and build from plans by others.
-func fingerprint(cfg *config.Config) int32 {
-	sum := sha256.Sum256([]byte(cfg.Hash + " " + plansBy()))
+// fingerprint tells plans by this configuration and build from plans by others. The window of the
+// idempotency key stays that of the start when the rest is reloaded.
+func fingerprint(cfg *config.Config, repeatWithin time.Duration) int32 {
+	sum := sha256.Sum256(fmt.Append(nil, cfg.Hash, plansBy(), repeatWithin))
 	return int32(binary.BigEndian.Uint32(sum[:])) //nolint:gosec // any 32 bits will do
 }
 

@@ -70,6 +70,7 @@ type writes struct {
 		request          []string
 		at               []pgtype.Timestamptz
 		problem, account []pgtype.Text
+		by               []pgtype.Int4 // fingerprint; NULL: closed, and never to wake
 	}
 	gone []string
 }
@@ -100,10 +101,11 @@ func (w *writes) add(in scheduler.Input, d scheduler.Decision) error {
 	w.wakes.request = append(w.wakes.request, in.RequestID)
 	w.wakes.at = append(w.wakes.at, timestamp(d.Wake))
 	w.wakes.problem = append(w.wakes.problem, text(string(d.Problem)))
-	account := ""
+	account, open := "", false
 	if in.Request != nil {
-		account = in.Request.AccountID
+		account, open = in.Request.AccountID, in.Request.Status.Open()
 	}
+	w.wakes.by = append(w.wakes.by, pgtype.Int4{Int32: w.pass.PlannedBy, Valid: open || !d.Wake.IsZero()})
 	w.wakes.account = append(w.wakes.account, text(account))
 	return nil
 }
@@ -184,7 +186,7 @@ func (w *writes) send(ctx context.Context, tx pgx.Tx, result *scheduler.PassResu
 			return err
 		})
 	}
-	batch.Queue(setWakesSQL, w.wakes.request, w.wakes.at, w.wakes.problem, w.wakes.account, w.pass.PlannedBy)
+	batch.Queue(setWakesSQL, w.wakes.request, w.wakes.at, w.wakes.problem, w.wakes.account, w.wakes.by)
 	if len(w.gone) > 0 {
 		batch.Queue(forgetSQL, w.gone)
 	}

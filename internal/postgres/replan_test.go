@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"nudged/cadence"
 	"nudged/internal/pgtest"
 	"nudged/internal/postgres"
 	"nudged/scheduler"
@@ -39,14 +40,14 @@ func TestReplanTouchesWhatAnotherFingerprintComputed(t *testing.T) {
 	f.exec(`INSERT INTO nudged.schedules (request_id, wake_at, planned_by)
 		SELECT kind || i, wake_at, planned_by FROM generate_series(1, $1::int) i, (VALUES
 			('mine', now() + interval '1 day', 5), ('below', now() + interval '1 day', -3), ('above', now() + interval '1 day', 8),
-			('without', now() - interval '1 day', NULL), ('never', NULL, 8), ('fresh', '-infinity', 8)) AS v (kind, wake_at, planned_by)`, many)
+			('without', now() - interval '1 day', NULL), ('over', NULL, 8), ('closed', NULL, NULL), ('fresh', '-infinity', 8)) AS v (kind, wake_at, planned_by)`, many)
 	awake := func(kind string) int {
 		return f.count(`SELECT count(*) FROM nudged.schedules WHERE wake_at = '-infinity' AND request_id LIKE $1`, kind+"%")
 	}
-	if n := f.replan(f.store, 5); n != 3*many {
-		t.Errorf("%d are planned anew, want %d", n, 3*many)
+	if n := f.replan(f.store, 5); n != 4*many {
+		t.Errorf("%d are planned anew, want %d", n, 4*many)
 	}
-	for kind, want := range map[string]int{"mine": 0, "below": many, "above": many, "without": many, "never": 0, "fresh": many} {
+	for kind, want := range map[string]int{"mine": 0, "below": many, "above": many, "without": many, "over": many, "closed": 0, "fresh": many} {
 		if n := awake(kind); n != want {
 			t.Errorf("%s: %d of %d are awake, want %d", kind, n, many, want)
 		}
@@ -127,6 +128,36 @@ func TestReplanMakesNobodyWait(t *testing.T) {
 	}
 	if n := f.replan(f.store, 2); n != 1 {
 		t.Errorf("%d are planned anew once it is free, want 1", n)
+	}
+}
+
+// An open request without a wake, by a cadence that is over or that the configuration lacks, may get one
+// by another configuration. A closed one is left alone.
+func TestReplanOfRequestsThatNeverWake(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.due(3)
+	f.exec(`UPDATE nudged.requests SET cadence = 'lacking' WHERE id = 'r-1'`)
+	f.exec(`UPDATE nudged.requests SET status = 'completed' WHERE id = 'r-3'`)
+	over, err := cadence.Parse("default", cadence.Definition{After: []string{"2d"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.policy.Cadences["default"] = over
+	f.policy.Limits.MaxLateness = time.Hour // the slot of r-2 is missed, and there is no other
+	f.passBy(1)
+	if n := f.count(`SELECT count(*) FROM nudged.schedules WHERE wake_at IS NULL`); n != 3 {
+		t.Fatalf("%d of 3 have no wake", n)
+	}
+	if n := f.replan(f.store, 1); n != 0 {
+		t.Errorf("%d are planned anew by the same configuration", n)
+	}
+	if n := f.replan(f.store, 2); n != 2 {
+		t.Errorf("%d are planned anew, want the two that are open", n)
+	}
+	f.passBy(2)
+	if n := f.replan(f.store, 2); n != 0 {
+		t.Errorf("%d are planned anew again", n)
 	}
 }
 

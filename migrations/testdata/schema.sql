@@ -408,7 +408,7 @@ COMMENT ON COLUMN nudged.schedules.problem IS 'What is wrong with the request''s
 
 COMMENT ON COLUMN nudged.schedules.account_id IS 'The account of the request when it was last planned. Among what is due at once, accounts take turns.';
 
-COMMENT ON COLUMN nudged.schedules.planned_by IS 'Fingerprint of the configuration, zone data and schema that wake_at was computed with; NULL: by a build that noted none.';
+COMMENT ON COLUMN nudged.schedules.planned_by IS 'Fingerprint of the configuration, zone data and schema that an open request was planned with; NULL: it is not open, or was planned by a build that noted none.';
 
 CREATE TABLE nudged.schema_migrations (
     id integer NOT NULL,
@@ -490,7 +490,7 @@ CREATE INDEX reminders_unknown ON nudged.reminders USING btree (created_at) WHER
 
 CREATE INDEX requests_open ON nudged.requests USING btree (status) WHERE (status = ANY (ARRAY['pending'::text, 'pending_resubmission'::text]));
 
-CREATE INDEX schedules_planned_by ON nudged.schedules USING btree (planned_by) WHERE (wake_at > '-infinity'::timestamp with time zone);
+CREATE INDEX schedules_planned_by ON nudged.schedules USING btree (planned_by) WHERE ((wake_at IS DISTINCT FROM '-infinity'::timestamp with time zone) AND ((wake_at IS NOT NULL) OR (planned_by IS NOT NULL)));
 
 CREATE INDEX schedules_problem ON nudged.schedules USING btree (problem) WHERE (problem IS NOT NULL);
 
