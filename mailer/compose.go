@@ -1,15 +1,13 @@
 package mailer
 
 import (
-	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
 	"net/mail"
 	"net/url"
 	"strings"
-
-	gomail "github.com/wneessen/go-mail"
+	"time"
 
 	"nudged/scheduler"
 )
@@ -45,7 +43,7 @@ func (m *Mailer) Compose(task scheduler.Task) (msg scheduler.Message, err error)
 	id := identity(task.Request.ID, task.Link.CreatedAt, task.Slot.Name)
 	var data bounded
 	data.Grow(usualHeader + (len(body.text)+len(body.html))*9/8) // quoted-printable grows by the ends of long lines
-	if _, err := m.build(task, to, id, body).WriteTo(&data); err != nil {
+	if err := writeMessage(&data, m.fields(task, id, body.subject), m.addresses(task.Request, to), id, body); err != nil {
 		return scheduler.Message{}, composeError(scheduler.ReasonTemplateError, err)
 	}
 	return scheduler.Message{
@@ -58,38 +56,42 @@ func composeError(reason scheduler.Reason, err error) error {
 	return &scheduler.ComposeError{Reason: reason, Err: err}
 }
 
-// build puts the mail together. Both parts are quoted-printable, so no relay needs 8BITMIME.
-func (m *Mailer) build(task scheduler.Task, to, id string, body content) *gomail.Msg {
-	msg := gomail.NewMsg(gomail.WithNoDefaultUserAgent(), gomail.WithBoundary(id))
-	msg.SetAddrHeaderFromMailAddress(gomail.HeaderFrom, &m.cfg.From)
-	msg.SetAddrHeaderFromMailAddress(gomail.HeaderTo, &mail.Address{Name: headerText(task.Request.RecipientName), Address: to})
-	if address, ok := replyTo(task.Request); ok {
-		msg.SetAddrHeaderFromMailAddress(gomail.HeaderReplyTo, &address)
+// fields are the header of the mail, but for the addresses.
+func (m *Mailer) fields(task scheduler.Task, id, subject string) []field {
+	fields := []field{
+		{"Auto-Submitted", "auto-generated"}, // RFC 3834 section 5
+		{"Date", task.Slot.Due.In(zoneOf(task)).Format(time.RFC1123Z)},
+		{"MIME-Version", "1.0"},
+		{"Message-ID", "<" + m.messageID(id) + ">"},
+		{"Subject", subject},
+		{"X-Auto-Response-Suppress", "All"},
 	}
-	msg.SetMessageIDWithValue(m.messageID(id))
 	if m.cfg.NoThread {
-		msg.SetGenHeader("X-Entity-Ref-ID", id) // keeps Gmail from making a thread of like subjects
+		fields = append(fields, field{"X-Entity-Ref-ID", id}) // keeps Gmail from making a thread of like subjects
 	} else {
 		root := "<" + m.messageID(threadRoot(task.Request.ID)) + ">"
-		msg.SetGenHeader(gomail.HeaderInReplyTo, root)
-		msg.SetGenHeader(gomail.HeaderReferences, root)
+		fields = append(fields, field{"In-Reply-To", root}, field{"References", root})
 	}
-	msg.SetDateWithValue(task.Slot.Due.In(zoneOf(task)))
-	msg.SetGenHeader("Auto-Submitted", "auto-generated") // RFC 3834 section 5
-	msg.SetGenHeader(gomail.HeaderXAutoResponseSuppress, "All")
 	if link := unsubscribe(m.cfg.Unsubscribe, task.Request.ID); link != "" {
-		msg.SetGenHeader(gomail.HeaderListUnsubscribe, "<"+link+">")
+		fields = append(fields, field{"List-Unsubscribe", "<" + link + ">"})
 		if strings.HasPrefix(link, "https:") {
-			msg.SetGenHeader(gomail.HeaderListUnsubscribePost, "List-Unsubscribe=One-Click") // RFC 8058 section 3.1
+			fields = append(fields, field{"List-Unsubscribe-Post", "List-Unsubscribe=One-Click"}) // RFC 8058 section 3.1
 		}
 	}
 	if m.cfg.IdempotencyHeader != "" {
-		msg.SetGenHeader(gomail.Header(m.cfg.IdempotencyHeader), id)
+		fields = append(fields, field{m.cfg.IdempotencyHeader, id})
 	}
-	msg.Subject(body.subject)
-	msg.SetBodyWriter(gomail.TypeTextPlain, bytes.NewReader(body.text).WriteTo)
-	msg.AddAlternativeWriter(gomail.TypeTextHTML, bytes.NewReader(body.html).WriteTo)
-	return msg
+	return fields
+}
+
+// addresses are the fields of who writes to whom.
+func (m *Mailer) addresses(request scheduler.Request, to string) []field {
+	recipient := mail.Address{Name: headerText(request.RecipientName), Address: to}
+	fields := []field{{"From", m.cfg.From.String()}, {"To", recipient.String()}}
+	if address, ok := replyTo(request); ok {
+		fields = append(fields, field{"Reply-To", address.String()})
+	}
+	return fields
 }
 
 func (m *Mailer) messageID(id string) string { return id + "@" + m.cfg.MessageIDDomain }

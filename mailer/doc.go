@@ -2,9 +2,11 @@
 //
 // It owns three things: composing (templates to bytes), the connections to the relay, and the
 // reading of the relay's answers. It implements scheduler.Mailer; it may import scheduler and
-// cadence, and never internal/postgres. Building messages and opening connections (EHLO,
-// STARTTLS, AUTH) are go-mail's; the conversation from MAIL on is spoken here, one command at a
-// time, because only who knows the stage knows what an error means.
+// cadence, and never internal/postgres. Opening connections (EHLO, STARTTLS, AUTH) is go-mail's;
+// the conversation from MAIL on is spoken here, one command at a time, because only who knows the
+// stage knows what an error means. The bytes of a mail are those that go-mail would write, which a
+// test holds them to; they are put together here from the encoders of the standard library, in half
+// the time and with half the garbage.
 //
 // Invariants:
 //

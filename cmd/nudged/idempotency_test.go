@@ -1,6 +1,7 @@
 package main_test
 
 import (
+	"net/mail"
 	"strings"
 	"sync"
 	"testing"
@@ -69,5 +70,37 @@ func TestRepetitionKnowsItsBounds(t *testing.T) {
 				t.Errorf("got %v, want it unknown", rows)
 			}
 		})
+	}
+}
+
+// A field that the mail has anyway cannot carry the key: there would be two of it.
+func TestKeyHasAFieldOfItsOwn(t *testing.T) {
+	s := newSite(t, smtptest.Config{})
+	s.due(1)
+	s.exec(`UPDATE nudged.requests SET reply_to = 'ann@example.org'`)
+	plain := s.readConfig()
+	unsubscribing := strings.Replace(plain, "mail: {", `mail: {unsubscribe: "https://example.com/stop", `, 1)
+	alone := strings.Replace(plain, "mail: {", "mail: {thread: false, ", 1)
+	names := map[string]bool{}
+	for _, text := range []string{unsubscribing, alone} {
+		s.writeConfig(text)
+		shown, stderr, status := s.command("render", "r-1")
+		if status != 0 {
+			t.Fatalf("status %d: %s", status, stderr)
+		}
+		mail, err := mail.ReadMessage(strings.NewReader(shown))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name := range mail.Header {
+			names[name] = true
+		}
+	}
+	if len(names) < 13 {
+		t.Errorf("only %d fields: %v", len(names), names)
+	}
+	for name := range names {
+		s.writeConfig(strings.Replace(plain, "smtp: {", `smtp: {idempotency_header: "`+name+`", `, 1))
+		s.refuse(2, "every mail has this field already", "check-config")
 	}
 }

@@ -181,12 +181,27 @@ func unsubscribe(text string) (string, error) {
 // fieldName matches the names of header fields that are in use (RFC 5322 section 2.2 allows more).
 var fieldName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9-]*$`)
 
-// headerName parses the name of a header field. go-mail writes it as it is, so it must be harmless.
+// headerName parses the name of a header field that a mail does not have anyway: a second Message-ID
+// would make it one that relays refuse.
 func headerName(text string) (string, error) {
-	if !fieldName.MatchString(text) {
+	own := func(name string) bool { return strings.EqualFold(name, text) }
+	switch {
+	case !fieldName.MatchString(text):
 		return "", errors.New("want the name of a header field, such as Resend-Idempotency-Key")
+	case slices.ContainsFunc(ownFields(), own):
+		return "", errors.New("want another name, every mail has this field already")
 	}
 	return text, nil
+}
+
+// ownFields are the fields that a mail can have by itself, and those that relays add or act upon.
+func ownFields() []string {
+	return []string{
+		"Auto-Submitted", "Bcc", "Cc", "Content-Transfer-Encoding", "Content-Type", "Date", "DKIM-Signature", "From",
+		"In-Reply-To", "List-Unsubscribe", "List-Unsubscribe-Post", "Message-ID", "MIME-Version", "Received",
+		"References", "Reply-To", "Return-Path", "Sender", "Subject", "To", "X-Auto-Response-Suppress",
+		"X-Entity-Ref-ID",
+	}
 }
 
 // timeZone loads a zone for everyone who names none.
