@@ -51,13 +51,15 @@ func (s *Scheduler) compose(task Task) (m Message, failure *ComposeError) {
 // deliverAll sends what was handed off, one message at a time, until there is no more.
 func (s *Scheduler) deliverAll(ctx context.Context) {
 	for c := range s.handed {
-		s.outcomes <- delivered{task: c.task, outcome: s.deliver(ctx, c), handedOff: true}
+		outcome, took := s.deliver(ctx, c)
+		s.outcomes <- delivered{task: c.task, outcome: outcome, handedOff: true, took: took}
 	}
 }
 
-func (s *Scheduler) deliver(ctx context.Context, c composed) Outcome {
+// deliver also tells how long it took.
+func (s *Scheduler) deliver(ctx context.Context, c composed) (Outcome, time.Duration) {
 	if !s.gate.isOpen() {
-		return Outcome{State: StateDeferred, Reason: ReasonRelayRefused, SMTPReply: "the relay is unwell"}
+		return Outcome{State: StateDeferred, Reason: ReasonRelayRefused, SMTPReply: "the relay is unwell"}, 0
 	}
 	until := s.flights.heldUntil(c.task.ClaimID)
 	s.metrics.attempts.Inc()
@@ -73,7 +75,7 @@ func (s *Scheduler) deliver(ctx context.Context, c composed) Outcome {
 		s.gate.shut(outcome.SMTPCode)
 	}
 	s.logOutcome(c.task, outcome, took)
-	return outcome
+	return outcome, took
 }
 
 func (s *Scheduler) logOutcome(task Task, outcome Outcome, took time.Duration) {

@@ -89,6 +89,7 @@ type delivered struct {
 	task      Task
 	outcome   Outcome
 	handedOff bool
+	took      time.Duration // the delivery
 }
 
 // New checks the configuration and registers the metrics.

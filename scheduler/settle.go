@@ -15,6 +15,9 @@ const (
 	settleForAtMost = 30 * time.Second // when the daemon stops and the database does not come back
 )
 
+// lingerForAtMost bounds the wait for deliveries that are about to end.
+const lingerForAtMost = 100 * time.Millisecond
+
 // settler is the one owner of commits 2 and 3: it hands off a small window of messages ahead of
 // the deliveries and records the outcomes that gathered meanwhile, all in one commit.
 type settler struct {
@@ -28,6 +31,8 @@ type settler struct {
 	ready    chan composed   // nil once closed
 	outcomes chan delivered  // nil once closed
 	signal   <-chan struct{} // nil once seen
+	took     time.Duration   // how long the last commit took
+	slow     bool            // a delivery that was gathered took longer
 	failing  time.Time       // since when commits fail; zero: they succeed
 	closed   bool            // nothing more will be handed off
 	told     fault
@@ -51,8 +56,8 @@ func (s *Scheduler) settleAll(ctx context.Context) {
 	}
 }
 
-// gather waits for something to do and takes what has come meanwhile, without waiting for more.
-// It is false when all is done.
+// gather waits for something to do, lets come what is about to, and takes all that is there. It is
+// false when all is done.
 func (w *settler) gather() bool {
 	for len(w.waiting) == 0 && len(w.gathered) == 0 {
 		if w.ready == nil && !w.closed {
@@ -71,7 +76,10 @@ func (w *settler) gather() bool {
 			w.signal = nil
 		}
 	}
-	before := 0
+	w.linger()
+	if w.slow {
+		runtime.Gosched() // who has something for this commit as well gets the chance to say so
+	}
 	for {
 		select {
 		case c, ok := <-w.readyIfRoom():
@@ -81,11 +89,28 @@ func (w *settler) gather() bool {
 		case <-w.signal:
 			w.signal = nil
 		default:
-			if len(w.waiting)+len(w.gathered) == before {
-				return true
-			}
-			before = len(w.waiting) + len(w.gathered)
-			runtime.Gosched() // who has something for this commit gets the chance to say so
+			return true
+		}
+	}
+}
+
+// linger waits for most of what is being delivered, because a commit costs hardly more for a whole
+// window than for one message. It does so where deliveries are quicker than commits, and for no longer
+// than a commit takes: slower ones go on during the commit, and waiting would only delay it. What is
+// composed stays where it is meanwhile, so that composing goes on during the commit and not beside the
+// deliveries.
+func (w *settler) linger() {
+	few := w.window / (4 * windowPerWorker)
+	patience := time.NewTimer(min(w.took, lingerForAtMost))
+	defer patience.Stop()
+	for w.signal != nil && !w.slow && w.inWindow-w.leaving > few {
+		select {
+		case d, ok := <-w.outcomes:
+			w.gotOutcome(d, ok)
+		case <-w.signal:
+			w.signal = nil
+		case <-patience.C:
+			return
 		}
 	}
 }
@@ -113,6 +138,7 @@ func (w *settler) gotOutcome(d delivered, ok bool) {
 		w.gathered = append(w.gathered, d)
 		if d.handedOff {
 			w.leaving++
+			w.slow = w.slow || d.took > w.took
 		}
 		return
 	}
@@ -148,6 +174,7 @@ func (w *settler) commit(ctx context.Context) {
 			Slot: c.task.Slot.Name, Recipient: c.task.Request.RecipientEmail, MessageID: c.message.MessageID,
 		})
 	}
+	begun := time.Now()
 	settleCtx, cancel := context.WithTimeout(ctx, settleTimeout)
 	results, err := w.s.cfg.Store.Settle(settleCtx, batch)
 	cancel()
@@ -155,6 +182,7 @@ func (w *settler) commit(ctx context.Context) {
 		w.failed(err)
 		return
 	}
+	w.took, w.slow = time.Since(begun), false
 	if !w.failing.IsZero() {
 		w.failing = time.Time{}
 		w.told.over()
