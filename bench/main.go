@@ -34,7 +34,7 @@ type size struct {
 
 func sizes() map[string]size {
 	return map[string]size{
-		"full": {Rounds: 5, Few: 1000, Many: 1_000_000, Due: 20_000, Whole: 100_000, Messages: 10_000, Soak: 2_000_000},
+		"full": {Rounds: 5, Few: 1000, Many: 1_000_000, Due: 100_000, Whole: 100_000, Messages: 10_000, Soak: 2_000_000},
 		"tiny": {Rounds: 1, Few: 100, Many: 1000, Due: 200, Whole: 500, Messages: 200, Soak: 40_000},
 	}
 }
