@@ -12,9 +12,9 @@ import (
 	"nudged/scheduler"
 )
 
-// maxHeaderText bounds a subject and a display name, in characters. A word of that many still
-// fits in a line of 998 bytes (RFC 5322 section 2.1.1).
-const maxHeaderText = 500
+// maxHeaderText bounds a subject and a display name, in characters. A word of that many still fits in a
+// line of 998 bytes (RFC 5322 section 2.1.1), even where each is escaped.
+const maxHeaderText = 480
 
 // usualHeader is what header and boundaries of a mail usually stay below, in bytes.
 const usualHeader = 1500

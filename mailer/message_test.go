@@ -2,7 +2,9 @@ package mailer
 
 import (
 	"bytes"
+	"mime"
 	"net/mail"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -47,4 +49,21 @@ func TestMessageIsThatOfGoMail(t *testing.T) {
 			t.Fatalf("not what go-mail writes (-want +got):\n%s", diff)
 		}
 	})
+}
+
+// The longest names that a header takes fit in its lines, whatever they are made of (RFC 5322 section 2.1.1).
+func TestLongestNames(t *testing.T) {
+	for _, character := range []string{`"`, `\\`, "a", "é", "\u8a9e", "a ", "\u200b", "=?"} {
+		name := headerText(strings.Repeat(character, 1000))
+		for _, value := range []string{
+			(&mail.Address{Name: name, Address: strings.Repeat("a", maxLocalPart) + "@example.net"}).String(),
+			mime.QEncoding.Encode("UTF-8", name),
+		} {
+			for line := range strings.SplitSeq(string(appendField(nil, "Reply-To", value)), "\r\n") {
+				if len(line) > 998 {
+					t.Errorf("%q repeated makes a line of %d bytes", character, len(line))
+				}
+			}
+		}
+	}
 }

@@ -32,7 +32,7 @@ type settler struct {
 	outcomes chan delivered  // nil once closed
 	signal   <-chan struct{} // nil once seen
 	took     time.Duration   // how long the last commit took
-	slow     bool            // a delivery that was gathered took longer
+	pace     time.Duration   // how long the last deliveries took, about; 0: none has ended
 	failing  time.Time       // since when commits fail; zero: they succeed
 	closed   bool            // nothing more will be handed off
 	told     fault
@@ -76,8 +76,9 @@ func (w *settler) gather() bool {
 			w.signal = nil
 		}
 	}
-	w.linger()
-	if w.slow {
+	if w.quick() {
+		w.linger()
+	} else {
 		runtime.Gosched() // who has something for this commit as well gets the chance to say so
 	}
 	for {
@@ -95,15 +96,13 @@ func (w *settler) gather() bool {
 }
 
 // linger waits for most of what is being delivered, because a commit costs hardly more for a whole
-// window than for one message. It does so where deliveries are quicker than commits, and for no longer
-// than a commit takes: slower ones go on during the commit, and waiting would only delay it. What is
-// composed stays where it is meanwhile, so that composing goes on during the commit and not beside the
-// deliveries.
+// window than for one message. It does so for no longer than a commit takes. What is composed stays where
+// it is meanwhile, so that composing goes on during the commit and not beside the deliveries.
 func (w *settler) linger() {
 	few := w.window / (4 * windowPerWorker)
 	patience := time.NewTimer(min(w.took, lingerForAtMost))
 	defer patience.Stop()
-	for w.signal != nil && !w.slow && w.inWindow-w.leaving > few {
+	for w.signal != nil && w.inWindow-w.leaving > few {
 		select {
 		case d, ok := <-w.outcomes:
 			w.gotOutcome(d, ok)
@@ -114,6 +113,10 @@ func (w *settler) linger() {
 		}
 	}
 }
+
+// quick tells whether a whole window is delivered in less time than a commit takes. Slower deliveries go
+// on during the commit, and waiting for them would only delay it.
+func (w *settler) quick() bool { return w.pace > 0 && windowPerWorker*w.pace < w.took }
 
 // readyIfRoom is the channel of composed messages while the window has room for one, else nil. What
 // the same commit records makes room in it: before and after it no more than a window is sending.
@@ -138,7 +141,10 @@ func (w *settler) gotOutcome(d delivered, ok bool) {
 		w.gathered = append(w.gathered, d)
 		if d.handedOff {
 			w.leaving++
-			w.slow = w.slow || d.took > w.took
+			if w.pace == 0 {
+				w.pace = d.took
+			}
+			w.pace += (d.took - w.pace) / 16
 		}
 		return
 	}
@@ -182,7 +188,7 @@ func (w *settler) commit(ctx context.Context) {
 		w.failed(err)
 		return
 	}
-	w.took, w.slow = time.Since(begun), false
+	w.took = time.Since(begun)
 	if !w.failing.IsZero() {
 		w.failing = time.Time{}
 		w.told.over()
