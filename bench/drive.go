@@ -35,6 +35,11 @@ func drive(ctx context.Context, d *database, mailer scheduler.Mailer, n, workers
 		return 0, err
 	}
 	defer store.Close()
+	return driveOver(ctx, store, mailer, n, workers)
+}
+
+// driveOver does so over any ledger.
+func driveOver(ctx context.Context, store scheduler.Store, mailer scheduler.Mailer, n, workers int) (float64, error) {
 	p, err := policy()
 	if err != nil {
 		return 0, err
