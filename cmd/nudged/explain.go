@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -36,7 +37,7 @@ func (c *explainCommand) Run(g *globals) error {
 	if teller.language, err = mailer.Languages(templatesOf(cfg), cfg.Defaults.Locale); err != nil {
 		return err
 	}
-	if teller.warnings, err = teller.doubts(); err != nil {
+	if teller.warnings, err = doubts(g.ctx, store, cfg); err != nil {
 		return err
 	}
 	if c.Recipient != "" {
@@ -119,26 +120,26 @@ func (t teller) tell(id string) (explanation, error) {
 }
 
 // doubts says why the daemon may see things otherwise than this command.
-func (t teller) doubts() ([]string, error) {
-	installed, err := t.store.Installation(t.ctx)
+func doubts(ctx context.Context, store *postgres.Store, cfg *config.Config) ([]string, error) {
+	installed, err := store.Installation(ctx)
 	if err != nil {
 		return nil, err
 	}
-	doubts := []string{}
+	found := []string{}
 	hash, by, planned := strings.Cut(installed.PlannedWith, " ")
 	switch {
-	case planned && hash == t.cfg.Hash && by != plansBy():
-		doubts = append(doubts, fmt.Sprintf("The daemon has other time zone data or another schema (%s) than this command (%s): local times of slots to come may differ.", by, plansBy()))
-	case planned && hash == t.cfg.Hash:
-	case t.cfg.File == "":
-		doubts = append(doubts, "No configuration file was given (--config.file or NUDGED_CONFIG_FILE): rules and slots to come are those of the built-in cadence and limits, which need not be the daemon's.")
+	case planned && hash == cfg.Hash && by != plansBy():
+		found = append(found, fmt.Sprintf("The daemon has other time zone data or another schema (%s) than this command (%s): local times of slots to come may differ.", by, plansBy()))
+	case planned && hash == cfg.Hash:
+	case cfg.File == "":
+		found = append(found, "No configuration file was given (--config.file or NUDGED_CONFIG_FILE): rules and slots to come are those of the built-in cadence and limits, which need not be the daemon's.")
 	case planned:
-		doubts = append(doubts, fmt.Sprintf("The daemon last planned with another configuration (%s) than this one (%s): rules and slots to come may differ.", hash, t.cfg.Hash))
+		found = append(found, fmt.Sprintf("The daemon last planned with another configuration (%s) than this one (%s): rules and slots to come may differ.", hash, cfg.Hash))
 	}
-	foreign := installed.Environment != t.cfg.Environment && t.cfg.File != "" || !installed.Same
+	foreign := installed.Environment != cfg.Environment && cfg.File != "" || !installed.Same
 	if installed.Environment != "" && foreign {
-		refusal := &postgres.AdoptionError{Have: installed.Environment, Want: t.cfg.Environment}
-		doubts = append(doubts, strings.ToUpper(refusal.Error()[:1])+refusal.Error()[1:]+".")
+		refusal := &postgres.AdoptionError{Have: installed.Environment, Want: cfg.Environment}
+		found = append(found, strings.ToUpper(refusal.Error()[:1])+refusal.Error()[1:]+".")
 	}
-	return doubts, nil
+	return found, nil
 }

@@ -343,6 +343,11 @@ func (s *site) explainOnTime(t *testing.T) {
 			t.Errorf("with another file: the text lacks %q:\n%s", want, out)
 		}
 	}
+	out, complaint, status := s.command("plan", "to-come")
+	if status != 0 || strings.Contains(out, "nudged: ") || strings.Count(complaint, "\n") != 2 ||
+		!strings.HasPrefix(complaint, "nudged: The daemon last planned with another configuration") {
+		t.Errorf("plan with another file: status %d, %q\n%s", status, complaint, out)
+	}
 }
 
 // explainRecipients asks by address.

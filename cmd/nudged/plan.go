@@ -177,6 +177,13 @@ func (c *planCommand) ofRequest(g *globals) ([]plannedSlot, error) {
 	if in.Request == nil {
 		return nil, fmt.Errorf("there is no request %q", c.RequestID)
 	}
+	warnings, err := doubts(g.ctx, store, cfg)
+	if err != nil {
+		return nil, err
+	}
+	for _, w := range warnings {
+		fmt.Fprintln(g.stderr, "nudged: "+w)
+	}
 	e := policyOf(cfg).Explain(in, nil, int(c.Count))
 	if e.Series.Cadence == nil && len(e.Mistakes) > 0 {
 		return nil, fmt.Errorf("request %s has no plan: %s", c.RequestID, e.Mistakes[0].Words())
