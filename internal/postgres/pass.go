@@ -94,7 +94,7 @@ func (w *writes) add(in scheduler.Input, d scheduler.Decision) error {
 			return err
 		}
 	}
-	if in.Request == nil && in.Link == nil {
+	if in.Request == nil && in.Link == nil && d.Wake.IsZero() { // and nothing of it is in flight
 		w.gone = append(w.gone, in.RequestID)
 		return nil
 	}

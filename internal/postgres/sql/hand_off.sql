@@ -19,7 +19,7 @@ WITH asked AS (
                WHEN EXISTS (SELECT 1 FROM nudged.suppressions s WHERE s.address = lower(btrim(a.recipient)) OFFSET 0)
                     THEN 'suppressed'
                WHEN r.paused_until > now() THEN 'paused'
-               WHEN r.recipient_email <> a.recipient THEN 'recipient_changed'
+               WHEN r.recipient_email IS DISTINCT FROM a.recipient THEN 'recipient_changed'
            END AS reason
     FROM asked a
     LEFT JOIN LATERAL (
