@@ -119,6 +119,7 @@ func (p *Policy) Plan(in Input) Decision {
 	series, problem := p.Series(*in.Request, *in.Link)
 	d.Problem = problem
 	if series.Cadence == nil {
+		d.endRepetitions(led)
 		return d
 	}
 	if unusable := p.unusable(*in.Request); problem == ProblemNone && len(unusable) > 0 {
@@ -264,6 +265,16 @@ func (d *Decision) end(r *Reminder, state State, reason Reason) {
 		LinkCreatedAt: r.LinkCreatedAt, Slot: cadence.Slot{Name: r.Slot, Due: r.DueAt},
 		State: state, Reason: reason, Existing: true,
 	})
+}
+
+// endRepetitions ends what is repeated of a request that has no plan. It would wait for ever, and nobody
+// who could settle it would hear of it.
+func (d *Decision) endRepetitions(led ledger) {
+	for _, r := range led.deferred {
+		if r.inDoubt() {
+			d.end(r, StateUnknown, ReasonReplyLost)
+		}
+	}
 }
 
 // wakeBy moves the wake forward to t unless it is earlier already.

@@ -47,6 +47,11 @@ func TestPlanRepeat(t *testing.T) {
 		"not beyond what the relay remembers": {
 			now: "2026-05-05T06:00Z", p: idempotent, rows: unknown, want: []string{next},
 		},
+		"ended where there is no plan any more, for a person to settle": {
+			now: "2026-05-04T11:00Z", p: idempotent, rows: deferred,
+			in:   func(in *Input) { in.Request.Cadence = "renamed" },
+			want: []string{"problem unknown_cadence", "deferred 3d unknown reply_lost"},
+		},
 		"not to another address": {
 			now: "2026-05-04T11:00Z", p: idempotent, rows: []Reminder{changed}, want: []string{next},
 		},
