@@ -22,12 +22,19 @@ func parseAddress(text string) (mail.Address, error) {
 	if err != nil {
 		return mail.Address{}, errors.New("not one e-mail address") // the parser's own words quote the address
 	}
+	return encodeDomain(*parsed)
+}
+
+// encodeDomain also checks that the address can stand in a command.
+func encodeDomain(parsed mail.Address) (mail.Address, error) {
 	at := strings.LastIndexByte(parsed.Address, '@')
 	local, domain := parsed.Address[:at], parsed.Address[at+1:]
 	if !ascii(domain) {
-		if domain, err = idna.Lookup.ToASCII(domain); err != nil {
+		encoded, err := idna.Lookup.ToASCII(domain)
+		if err != nil {
 			return mail.Address{}, errors.New("the domain is not a valid international name")
 		}
+		domain = encoded
 	}
 	parsed.Address = local + "@" + domain
 	if len(local) > maxLocalPart || len(parsed.Address) > maxAddress {
@@ -36,16 +43,18 @@ func parseAddress(text string) (mail.Address, error) {
 	if !safe(parsed.Address) {
 		return mail.Address{}, errors.New("contains a control character")
 	}
-	return *parsed, nil
+	return parsed, nil
 }
 
-// parseRecipient reads a bare address: no group, and a display name has a column of its own.
+// parseRecipient reads a bare address, with nothing around it but spaces: the ledger and the suppressions
+// know it by its text, so that another spelling of it would be another address there.
 func parseRecipient(text string) (string, error) {
-	parsed, err := parseAddress(text)
-	if err == nil && (parsed.Name != "" || strings.HasSuffix(strings.TrimSpace(text), ";")) {
-		err = errors.New("not a bare e-mail address")
+	parsed, err := mail.ParseAddress(text)
+	if err != nil || path(parsed.Address) != "<"+strings.Trim(text, " ")+">" {
+		return "", errors.New("not one bare e-mail address")
 	}
-	return parsed.Address, err
+	encoded, err := encodeDomain(*parsed)
+	return encoded.Address, err
 }
 
 // path returns an address as MAIL and RCPT want it: the local part quoted where it must be, in

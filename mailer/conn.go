@@ -110,6 +110,8 @@ func loss(p phase, err error, timeout time.Duration) string {
 		return fmt.Sprintf("connection lost in the body: %s", err)
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return fmt.Sprintf("no answer to %s within %s", p, timeout)
+	case errors.Is(err, errTalkative):
+		return fmt.Sprintf("the answer to %s does not end", p)
 	case errors.As(err, &protocol):
 		return fmt.Sprintf("unreadable answer to %s: %s", p, string(protocol))
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):

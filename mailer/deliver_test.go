@@ -2,6 +2,7 @@ package mailer_test
 
 import (
 	"context"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -20,6 +21,21 @@ func TestReplacedOnce(t *testing.T) {
 	expect(t, deliver(t, m, plainMessage("ana@example.net")), deferred, scheduler.ReasonRelayRefused, 421, "4.3.2 no")
 	if n := srv.Connections(); n != 3 {
 		t.Errorf("%d connections, want 3: the first, its replacement, and one for the last delivery", n)
+	}
+}
+
+// TestAnswerWithoutEnd: what a relay says is not kept without bound, and what it may have accepted
+// is unknown.
+func TestAnswerWithoutEnd(t *testing.T) {
+	flood := smtptest.Answer("250 " + strings.Repeat("x", 4<<20))
+	for stage, want := range map[smtptest.Stage]scheduler.Outcome{
+		smtptest.StageMAIL: {State: deferred, Reason: scheduler.ReasonConnectionLost},
+		smtptest.StageDot:  {State: unknown, Reason: scheduler.ReasonReplyLost},
+	} {
+		srv := smtptest.Start(t, smtptest.Config{Script: smtptest.At(stage, flood)})
+		m := newMailer(t, local(srv))
+		expect(t, deliver(t, m, plainMessage("ana@example.net")), want.State, want.Reason, 0, "does not end")
+		expect(t, deliver(t, m, plainMessage("ana@example.net")), sent, "", 250, "")
 	}
 }
 

@@ -34,13 +34,29 @@ type line struct {
 	socket   net.Conn        // nil: not connected
 	release  func() bool     // stops ctx from closing the socket; false: it has ended
 	spoke    atomic.Bool     // a command was written: the greeting had been read
+	heard    int             // bytes since the last write
 }
+
+// mostHeard bounds what a relay may say at once, in bytes: the answers to a pipelined group, or its part
+// of a TLS handshake. RFC 5321 section 4.5.3.1.5 allows 512 for each line.
+const mostHeard = 256 << 10
+
+var errTalkative = errors.New("the answer does not end")
 
 type lineKey struct{}
 
 func (l *line) Write(p []byte) (int, error) {
 	l.spoke.Store(true)
+	l.heard = 0
 	return l.Conn.Write(p)
+}
+
+func (l *line) Read(p []byte) (int, error) {
+	n, err := l.Conn.Read(p)
+	if l.heard += n; l.heard > mostHeard {
+		return 0, errTalkative
+	}
+	return n, err
 }
 
 // newClient makes the one go-mail client, of which only DialToSMTPClientWithContext is used: it
