@@ -11,11 +11,20 @@ import (
 func (r *reader) rules(c *Config) {
 	r.smtpRules(c)
 	r.mailRules(c)
+	r.retentionRule(c)
 	if names := slices.Sorted(maps.Keys(c.Cadences)); len(names) > 0 && !slices.Contains(names, c.Defaults.Cadence) && !r.wrong("defaults.cadence") {
 		r.mistake("defaults.cadence", "no such cadence, want one of "+strings.Join(names, ", "), c.Defaults.Cadence)
 	}
 	if b := c.Limits.RetryBackoff; b.Initial > b.Max && !r.wrong("limits.retry_backoff") {
 		r.mistake("limits.retry_backoff.initial", "longer than limits.retry_backoff.max, which is "+b.Max.String(), b.Initial.String())
+	}
+}
+
+// retentionRule keeps the ledger for at least as long as a slot may still be sent: of a request that is closed
+// and opened again, a slot that went out and is forgotten would go out once more.
+func (r *reader) retentionRule(c *Config) {
+	if c.Retention < c.Limits.MaxLateness && !r.wrong("retention") && !r.wrong("limits.max_lateness") {
+		r.mistake("retention", "shorter than limits.max_lateness, which is "+c.Limits.MaxLateness.String(), c.Retention.String())
 	}
 }
 
