@@ -32,7 +32,7 @@ func readInputs(ctx context.Context, db querier, ids []string, views bool) ([]sc
 			if err := rows.Err(); err != nil { // there are no descriptions then
 				return err
 			}
-			if err := zonesGiven(rows.FieldDescriptions()); err != nil {
+			if err := checkInstants(rows.FieldDescriptions()); err != nil {
 				return err
 			}
 			inputs, err = pgx.CollectRows(rows, scanInput)
@@ -77,11 +77,16 @@ func keepIdentity(in *scheduler.Input) {
 	}
 }
 
-// zonesGiven refuses an instant without a time zone, as a view over an application's own table may
-// have it. The driver would take it for UTC without a word.
-func zonesGiven(columns []pgconn.FieldDescription) error {
+// checkInstants refuses an instant without a time zone, as a view over an application's own table may
+// have it, and one in the place of the deadline, which is a day. The driver would take the one for UTC and cut
+// the other without a word.
+func checkInstants(columns []pgconn.FieldDescription) error {
 	for _, c := range columns {
-		if c.DataTypeOID == pgtype.TimestampOID {
+		isInstant := c.DataTypeOID == pgtype.TimestampOID || c.DataTypeOID == pgtype.TimestamptzOID
+		switch {
+		case isInstant && c.Name == "nudged.requests.deadline":
+			return fmt.Errorf("%s is an instant: make it a day in the view, as in (due AT TIME ZONE 'Europe/Paris')::date", c.Name)
+		case c.DataTypeOID == pgtype.TimestampOID:
 			return fmt.Errorf("%s is a timestamp without time zone: name its zone in the view, as in AT TIME ZONE 'UTC'", c.Name)
 		}
 	}

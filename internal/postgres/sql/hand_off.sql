@@ -23,10 +23,10 @@ WITH asked AS (
            END AS reason
     FROM asked a
     LEFT JOIN LATERAL (
-        SELECT status::text, recipient_email::text, paused_until, opted_out_at
+        SELECT status::text, recipient_email::text, paused_until::timestamptz, opted_out_at
         FROM nudged.requests WHERE id = a.request_id LIMIT 1) r ON true
     LEFT JOIN LATERAL (
-        SELECT created_at, expires_at, revoked_at
+        SELECT created_at, expires_at::timestamptz, revoked_at
         FROM nudged.links WHERE request_id = a.request_id
         ORDER BY links.created_at DESC LIMIT 1) l ON true
 ), moved AS (

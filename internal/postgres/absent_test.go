@@ -1,7 +1,9 @@
 package postgres_test
 
 import (
+	"strings"
 	"testing"
+	"time"
 
 	"nudged/scheduler"
 )
@@ -27,6 +29,48 @@ func TestDeletedDuringTheDelivery(t *testing.T) {
 	f.pass("a")
 	if n := f.count(`SELECT count(*) FROM nudged.schedules`); n != 0 {
 		t.Errorf("%d schedules are left of what is gone", n)
+	}
+}
+
+// TestNothingInAView: where an application has nothing to put in, its views say NULL, without a type. The
+// reminder goes out, and a document that nothing is said of is one that is missing.
+func TestNothingInAView(t *testing.T) {
+	f := newFixture(t)
+	f.due(1)
+	f.exec(`INSERT INTO nudged.documents (request_id, position, title) VALUES ('r-1', 1, 'Passport')`)
+	for table, columns := range map[string]string{
+		"requests": `id, NULL AS account_id, status, recipient_email, NULL AS recipient_name, NULL AS title, NULL AS message,
+			NULL AS deadline, NULL AS cadence, NULL AS time_zone, NULL AS locale, NULL AS sender_name, NULL AS reply_to,
+			NULL AS paused_until, NULL AS pause_reason, NULL AS opted_out_at, NULL AS created_at, NULL AS updated_at, NULL AS completed_at`,
+		"links": `request_id, url, created_at, NULL AS expires_at, NULL AS revoked_at`,
+		"documents": `request_id, position, NULL AS title, NULL AS description, NULL AS required, NULL AS state,
+			NULL AS rejection_reason`,
+	} {
+		f.exec(`ALTER TABLE nudged.` + table + ` RENAME TO app_` + table)
+		f.exec(`CREATE VIEW nudged.` + table + ` AS SELECT ` + columns + ` FROM nudged.app_` + table)
+	}
+	tasks := f.pass("a").Tasks
+	if len(tasks) != 1 || len(tasks[0].Documents) != 1 {
+		t.Fatalf("got %+v, want one task with one document", tasks)
+	}
+	want := scheduler.Document{Required: true, State: scheduler.DocumentMissing}
+	if got := tasks[0].Documents[0]; got != want {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+	f.settle(scheduler.Batch{HandOffs: []scheduler.HandOff{handOff(tasks[0])}})
+	f.wantRow("r-1", "3d", "sending/")
+}
+
+// TestDeadlineIsADay: an instant has a day in each zone, and nudged would have to guess which is meant.
+func TestDeadlineIsADay(t *testing.T) {
+	f := newFixture(t)
+	f.due(1)
+	for _, kind := range []string{"timestamptz", "timestamp"} {
+		f.exec(`ALTER TABLE nudged.requests ALTER COLUMN deadline TYPE ` + kind)
+		_, err := f.store.RunPass(t.Context(), scheduler.Pass{Worker: "a", Lease: time.Minute, Fresh: 500, Due: 500, Plan: f.policy.Plan})
+		if err == nil || !strings.Contains(err.Error(), "nudged.requests.deadline is an instant: make it a day") {
+			t.Errorf("%s: got %v", kind, err)
+		}
 	}
 }
 
