@@ -10,6 +10,7 @@ import (
 
 	"nudged/internal/pgtest"
 	"nudged/internal/postgres"
+	"nudged/migrations"
 	"nudged/scheduler"
 )
 
@@ -50,9 +51,10 @@ func TestAdoptRefusesWhatIsNotItsOwn(t *testing.T) {
 	tests := map[string]struct {
 		change, environment, says string
 	}{
-		"another environment": {`SELECT 1`, "staging", `belongs to the environment "test" and the configuration says "staging"`},
-		"a restored copy":     {`UPDATE nudged.installation SET identity = 'another database'`, "test", `is a copy of the one adopted for "test"`},
-		"an unknown origin":   {`UPDATE nudged.installation SET identity = NULL`, "test", `is a copy`},
+		"another environment":      {`SELECT 1`, "staging", `belongs to the environment "test" and the configuration says "staging"`},
+		"a restored copy":          {`UPDATE nudged.installation SET identity = 'another database'`, "test", `is a copy of the one adopted for "test"`},
+		"a dump on another server": {`UPDATE nudged.installation SET server = 'another server'`, "test", `is a copy of the one adopted for "test"`},
+		"an unknown origin":        {`UPDATE nudged.installation SET identity = NULL`, "test", `is a copy`},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -74,6 +76,47 @@ func TestAdoptRefusesWhatIsNotItsOwn(t *testing.T) {
 				t.Errorf("after a person adopted it: %v", err)
 			}
 		})
+	}
+}
+
+// The first database that is made on a server has the same oid on each: a dump that is restored on another one
+// is known by the server.
+func TestDumpOnAnotherServer(t *testing.T) {
+	t.Parallel()
+	var urls []string
+	for range 2 {
+		urls = append(urls, pgtest.OwnServer(t).ConnString("postgres"))
+		if _, err := migrations.Up(t.Context(), urls[len(urls)-1]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	first := fixtureAt(t, urls[0])
+	second := openPool(t, urls[1])
+	const read = `SELECT identity, server FROM nudged.installation`
+	var identity, server string
+	if err := first.db.QueryRow(t.Context(), read).Scan(&identity, &server); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := second.Exec(t.Context(), `INSERT INTO nudged.installation (environment, identity, server) VALUES ('test', $1, $2)`, identity, server); err != nil {
+		t.Fatal(err)
+	}
+	copied := openUnadopted(t, urls[1])
+	if _, refused := errors.AsType[*postgres.AdoptionError](copied.Adopt(t.Context(), "test")); !refused {
+		t.Errorf("oid %s: the copy is taken for the original", identity)
+	}
+	if adopted, err := copied.Readopt(t.Context(), "test", false, postgres.Act{Actor: "ann", Why: "restored"}); !adopted || err != nil {
+		t.Errorf("adopted: %t, %v", adopted, err)
+	}
+	if err := copied.Adopt(t.Context(), "test"); err != nil {
+		t.Errorf("after a person adopted it: %v", err)
+	}
+	// Where a role may not ask which server it is, the oid alone has to do.
+	first.exec(`REVOKE EXECUTE ON FUNCTION pg_control_system() FROM public`)
+	first.exec(`CREATE ROLE small IN ROLE pg_read_all_data, pg_write_all_data`)
+	first.exec(`GRANT USAGE ON SCHEMA nudged TO small`)
+	small := openUnadopted(t, urls[0]+"?role=small")
+	if err := small.Adopt(t.Context(), "test"); err != nil {
+		t.Errorf("a role that may not ask: %v", err)
 	}
 }
 

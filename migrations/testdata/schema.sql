@@ -109,9 +109,22 @@ COMMENT ON FUNCTION nudged.requests_updated() IS 'Trigger: look at requests whos
 
 CREATE FUNCTION nudged.schema_readers(OUT version bigint, OUT oldest_reader bigint) RETURNS record
     LANGUAGE sql IMMUTABLE
-    AS $$ SELECT 5::bigint, 3::bigint $$;
+    AS $$ SELECT 6::bigint, 3::bigint $$;
 
 COMMENT ON FUNCTION nudged.schema_readers(OUT version bigint, OUT oldest_reader bigint) IS 'The version of this schema, and the oldest version a build may know to work on it.';
+
+CREATE FUNCTION nudged.server_identity() RETURNS text
+    LANGUAGE plpgsql STABLE
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+BEGIN
+    RETURN (SELECT system_identifier::text FROM pg_control_system());
+EXCEPTION WHEN insufficient_privilege THEN
+    RETURN NULL;
+END
+$$;
+
+COMMENT ON FUNCTION nudged.server_identity() IS 'What tells this server from every other one that was set up; its standbys have the same.';
 
 CREATE FUNCTION nudged.touch(request_id text) RETURNS void
     LANGUAGE sql SECURITY DEFINER
@@ -204,6 +217,7 @@ CREATE TABLE nudged.installation (
     not_before timestamp with time zone,
     identity text,
     planned_with text,
+    server text,
     CONSTRAINT installation_singleton CHECK (singleton)
 );
 
@@ -220,6 +234,8 @@ COMMENT ON COLUMN nudged.installation.not_before IS 'Set by a person who adopts 
 COMMENT ON COLUMN nudged.installation.identity IS 'The oid of this database when it was adopted; a copy that was restored beside it has another one.';
 
 COMMENT ON COLUMN nudged.installation.planned_with IS 'Fingerprint of the configuration and zone data that the wakes were last planned with.';
+
+COMMENT ON COLUMN nudged.installation.server IS 'server_identity() when it was adopted; NULL: it was not known, and is not compared.';
 
 CREATE TABLE nudged.links (
     request_id text NOT NULL,
