@@ -177,7 +177,8 @@ func (w *settler) commit(ctx context.Context) {
 	for _, c := range w.waiting {
 		batch.HandOffs = append(batch.HandOffs, HandOff{
 			ClaimID: c.task.ClaimID, RequestID: c.task.Request.ID, LinkCreatedAt: c.task.Link.CreatedAt,
-			Slot: c.task.Slot.Name, Recipient: c.task.Request.RecipientEmail, MessageID: c.message.MessageID,
+			Slot: c.task.Slot.Name, Recipient: c.task.Request.RecipientEmail,
+			To: c.message.To, MessageID: c.message.MessageID,
 		})
 	}
 	begun := time.Now()

@@ -1,9 +1,12 @@
 package postgres_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
+
+	"nudged/internal/postgres"
 
 	"nudged/scheduler"
 )
@@ -59,6 +62,40 @@ func TestNothingInAView(t *testing.T) {
 	}
 	f.settle(scheduler.Batch{HandOffs: []scheduler.HandOff{handOff(tasks[0])}})
 	f.wantRow("r-1", "3d", "sending/")
+}
+
+// TestSuppressedHoweverItIsSpelled: an address may be written with the name of its domain or with its
+// A-labels, in the row as in the command.
+func TestSuppressedHoweverItIsSpelled(t *testing.T) {
+	t.Parallel()
+	const travels = "ana@xn--bcher-kva.example"
+	by := postgres.Act{Actor: "ann", Why: "she asked"}
+	for _, suppressed := range []string{"ana@bücher.example", "Ana@BÜCHER.example", travels} {
+		f := newFixture(t)
+		for i, spelled := range []string{"ana@bücher.example", "ANA@BÜCHER.example", travels, "ana@XN--bcher-kva.example"} {
+			f.due1(fmt.Sprint("r-", i))
+			f.exec(`UPDATE nudged.requests SET recipient_email = $1 WHERE id = $2`, spelled, fmt.Sprint("r-", i))
+		}
+		if changed, err := f.store.Suppress(t.Context(), suppressed, by); !changed || err != nil {
+			t.Fatalf("suppress %s: %t, %v", suppressed, changed, err)
+		}
+		for _, task := range f.pass("a").Tasks { // a spelling that only the mail server makes out
+			h := handOff(task)
+			h.To = travels
+			if verdict := f.settle(scheduler.Batch{HandOffs: []scheduler.HandOff{h}})[task.ClaimID]; verdict != scheduler.ReasonSuppressed {
+				t.Errorf("%s is suppressed, %s is handed off: %q", suppressed, task.Request.RecipientEmail, verdict)
+			}
+		}
+		if n := f.count(`SELECT count(*) FROM nudged.reminders WHERE reason = 'suppressed'`); n != 4 {
+			t.Errorf("%s is suppressed: %d of 4 are skipped for that", suppressed, n)
+		}
+		if changed, err := f.store.Unsuppress(t.Context(), travels, by); !changed || err != nil {
+			t.Errorf("unsuppress: %t, %v", changed, err)
+		}
+		if n := f.count(`SELECT count(*) FROM nudged.suppressions`); n != 0 {
+			t.Errorf("%d spellings are still suppressed", n)
+		}
+	}
 }
 
 // TestDeadlineIsADay: an instant has a day in each zone, and nudged would have to guess which is meant.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -87,7 +86,7 @@ func (s *Store) setPause(ctx context.Context, requestID string, until pgtype.Tim
 	return moved > 0, nil
 }
 
-// Suppress keeps an address from being mailed; it reports whether that is new.
+// Suppress keeps an address from being mailed, however its domain is spelled; it reports whether that is new.
 func (s *Store) Suppress(ctx context.Context, address string, by Act) (bool, error) {
 	return s.setSuppression(ctx, suppressAddressSQL, address, by)
 }
@@ -99,7 +98,7 @@ func (s *Store) Unsuppress(ctx context.Context, address string, by Act) (bool, e
 
 func (s *Store) setSuppression(ctx context.Context, sql, address string, by Act) (bool, error) {
 	var n int64
-	err := s.pool.QueryRow(ctx, sql, strings.ToLower(strings.TrimSpace(address)), by.Actor, by.Why).Scan(&n)
+	err := s.pool.QueryRow(ctx, sql, spellings(address), by.Actor, by.Why).Scan(&n)
 	if err != nil {
 		return false, fmt.Errorf("change the suppression: %w", err)
 	}

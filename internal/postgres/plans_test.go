@@ -75,7 +75,7 @@ func statementsFor(keys []key) []statement {
 		{"end_deferred", []any{ids, links, slots, states, reasons}},
 		{"events", []any{"r-1"}},
 		{"forget", []any{ids}},
-		{"hand_off", []any{claims, ids, links, slots, emails, emails, time.Minute}},
+		{"hand_off", []any{claims, ids, links, slots, emails, emails, time.Minute, emails}},
 		{"installation", nil},
 		{"insert_rows", []any{ids, links, next, links, claimed, make([]*string, n), claims, "worker", time.Minute}},
 		{"heal", nil},
@@ -100,12 +100,12 @@ func statementsFor(keys []key) []statement {
 		{"status_upcoming", []any{days[:7], days[1:], 20_000}},
 		{"subjects", []any{ids}},
 		{"suppress", []any{emails, reasons}},
-		{"suppress_address", []any{"x@example.com", "ann", "why"}},
+		{"suppress_address", []any{[]string{"x@example.com"}, "ann", "why"}},
 		{"take", []any{500, 500}},
 		{"take_turns", []any{ids}},
 		{"turns", []any{2000, 100_000}},
 		{"unknown", nil},
-		{"unsuppress_address", []any{"x@example.com", "ann", "why"}},
+		{"unsuppress_address", []any{[]string{"x@example.com"}, "ann", "why"}},
 		{"wake", []any{ids}},
 	}
 }

@@ -99,12 +99,13 @@ func queueHandOffs(batch *pgx.Batch, handOffs []scheduler.HandOff, lease time.Du
 		requests, slots        = make([]string, n), make([]string, n)
 		links                  = make([]time.Time, n)
 		recipients, messageIDs = make([]string, n), make([]string, n)
+		envelopes              = make([]string, n)
 	)
 	for i, h := range handOffs {
 		claims[i], requests[i], links[i], slots[i] = uuid(h.ClaimID), h.RequestID, h.LinkCreatedAt, h.Slot
-		recipients[i], messageIDs[i] = h.Recipient, h.MessageID
+		recipients[i], messageIDs[i], envelopes[i] = h.Recipient, h.MessageID, h.To
 	}
-	batch.Queue(handOffSQL, claims, requests, links, slots, recipients, messageIDs, lease).Query(func(rows pgx.Rows) error {
+	batch.Queue(handOffSQL, claims, requests, links, slots, recipients, messageIDs, lease, envelopes).Query(func(rows pgx.Rows) error {
 		var claim pgtype.UUID
 		var reason scheduler.Reason
 		_, err := pgx.ForEachRow(rows, []any{&claim, &reason}, func() error {

@@ -4,8 +4,8 @@
 -- A claim whose address was edited meanwhile is planned anew.
 WITH asked AS (
     SELECT a.*
-    FROM unnest($1::uuid[], $2::text[], $3::timestamptz[], $4::text[], $5::text[], $6::text[])
-         AS a (claim_id, request_id, link_created_at, slot, recipient, message_id)
+    FROM unnest($1::uuid[], $2::text[], $3::timestamptz[], $4::text[], $5::text[], $6::text[], $8::text[])
+         AS a (claim_id, request_id, link_created_at, slot, recipient, message_id, envelope)
 ), verdicts AS MATERIALIZED ( -- else each mention of the reason works it out again
     SELECT a.*,
            CASE
@@ -16,7 +16,7 @@ WITH asked AS (
                  OR l.created_at >= a.link_created_at + interval '1 second' THEN 'link_replaced'
                WHEN l.expires_at <= now() THEN 'link_expired'
                WHEN r.opted_out_at IS NOT NULL THEN 'opted_out'
-               WHEN EXISTS (SELECT 1 FROM nudged.suppressions s WHERE s.address = lower(btrim(a.recipient)) OFFSET 0)
+               WHEN EXISTS (SELECT 1 FROM nudged.suppressions s WHERE s.address IN (lower(btrim(a.recipient)), lower(a.envelope)) OFFSET 0)
                     THEN 'suppressed'
                WHEN r.paused_until > now() THEN 'paused'
                WHEN r.recipient_email IS DISTINCT FROM a.recipient THEN 'recipient_changed'

@@ -1,6 +1,6 @@
--- A person keeps an address from being mailed. $1: address in lower case; $2: actor; $3: why.
+-- A person keeps an address from being mailed. $1: the address in its spellings, in lower case; $2: actor; $3: why.
 WITH added AS (
-    INSERT INTO nudged.suppressions (address, reason) VALUES ($1::text, $3::text)
+    INSERT INTO nudged.suppressions (address, reason) SELECT a.address, $3::text FROM unnest($1::text[]) AS a (address)
     ON CONFLICT (address) DO NOTHING
     RETURNING address
 ), noted AS (

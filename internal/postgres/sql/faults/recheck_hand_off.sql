@@ -6,8 +6,8 @@ SET state         = 'sending',
     message_id    = a.message_id,
     handed_off_at = now(),
     lease_until   = now() + $7::interval
-FROM unnest($1::uuid[], $2::text[], $3::timestamptz[], $4::text[], $5::text[], $6::text[])
-     AS a (claim_id, request_id, link_created_at, slot, recipient, message_id)
+FROM unnest($1::uuid[], $2::text[], $3::timestamptz[], $4::text[], $5::text[], $6::text[], $8::text[])
+     AS a (claim_id, request_id, link_created_at, slot, recipient, message_id, envelope)
 WHERE m.request_id = a.request_id AND m.link_created_at = a.link_created_at AND m.slot = a.slot
   AND m.claim_id = a.claim_id AND m.state IN ('claimed', 'sending')
 RETURNING m.claim_id, '';
