@@ -2,12 +2,14 @@ package postgres_test
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 
+	"nudged/internal/postgres"
 	"nudged/scheduler"
 )
 
@@ -147,4 +149,45 @@ func TestPassDoesNotWaitForAPass(t *testing.T) {
 	if err != nil || len(first.Tasks) != 3 || len(second.Tasks) != 1 {
 		t.Errorf("the first claimed %d, the second inside it %d, %v; want 3 and 1", len(first.Tasks), len(second.Tasks), err)
 	}
+}
+
+// A person settles an outcome at the very moment at which a pass repeats it: one comes first, and neither fails
+// for the other's sake.
+func TestResolveBesideAPassThatRepeats(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.policy.RepeatWithin = 24 * time.Hour
+	f.policy.Limits.Backoff.Initial = time.Nanosecond
+	f.due(1)
+	task := f.pass("a").Tasks[0]
+	f.settle(scheduler.Batch{HandOffs: []scheduler.HandOff{handOff(task)}})
+	doubt := scheduler.Outcome{State: scheduler.StateUnknown, Reason: scheduler.ReasonReplyLost}
+	f.settle(scheduler.Batch{Settlements: []scheduler.Settlement{settlement(task, doubt)}})
+	planned, resolving := make(chan struct{}), make(chan struct{})
+	passed, resolved := make(chan error, 1), make(chan error, 1)
+	go func() {
+		_, err := f.store.RunPass(context.Background(), scheduler.Pass{
+			Worker: "a", Lease: time.Minute, Fresh: 10, Due: 10, Plan: func(in scheduler.Input) scheduler.Decision {
+				close(planned)
+				<-resolving
+				return f.policy.Plan(in)
+			},
+		})
+		passed <- err
+	}()
+	<-planned
+	go func() {
+		resolved <- f.store.Resolve(context.Background(), "r-1", "3d", time.Time{}, true, postgres.Act{Actor: "ann", Why: "in its log"})
+	}()
+	f.eventually("the person waits for the pass", func() bool {
+		return f.count(`SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`) > 0
+	})
+	close(resolving)
+	if err := <-passed; err != nil {
+		t.Errorf("the pass: %v", err)
+	}
+	if err := <-resolved; !errors.Is(err, postgres.ErrNotFound) {
+		t.Errorf("the person is told %v, want that there is nothing to settle any more", err)
+	}
+	f.wantRow("r-1", "3d", "claimed/")
 }

@@ -1,7 +1,10 @@
 -- A person settles unknown outcomes of one slot. $1: request; $2: slot; $3: link, as a log tells it,
 -- to the second (the nearest counts), or NULL where the request has one such outcome only; $4: true where it was sent; $5: actor; $6: why. Not sent: it
 -- may go out again, by a plan of its own that asks all the rules anew.
-WITH moved AS (
+-- A pass that is about to repeat it is waited for: it has locked the schedule first, and so does this.
+WITH scheduled AS MATERIALIZED (
+    SELECT FROM nudged.schedules WHERE request_id = $1 FOR UPDATE
+), moved AS (
     UPDATE nudged.reminders
     SET state       = CASE WHEN $4::boolean THEN 'sent' ELSE 'deferred' END,
         reason      = CASE WHEN $4::boolean THEN NULL ELSE 'not_sent' END,
@@ -9,7 +12,8 @@ WITH moved AS (
         retry_since = CASE WHEN $4::boolean THEN retry_since ELSE now() END,
         finished_at = CASE WHEN $4::boolean THEN finished_at END,
         unknown_since = NULL
-    WHERE request_id = $1 AND slot = $2 AND state = 'unknown'
+    WHERE (SELECT count(*) FROM scheduled) >= 0
+      AND request_id = $1 AND slot = $2 AND state = 'unknown'
       AND ($3::timestamptz IS NULL OR link_created_at = (
           SELECT m.link_created_at FROM nudged.reminders m
           WHERE m.request_id = $1 AND m.slot = $2 AND m.state = 'unknown'
