@@ -1,10 +1,12 @@
 package mailer
 
 import (
+	"bytes"
 	"errors"
 	"io/fs"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"golang.org/x/text/language"
 )
@@ -83,7 +85,23 @@ func (r *layerReader) read(locale, folder, file string, known ...string) {
 		r.problem(folder+file, reason(err))
 		return
 	}
+	if line := lineOfNoText(text); line > 0 {
+		r.problems = append(r.problems, TemplateProblem{File: r.prefix + folder + file, Line: line, Reason: "not text in UTF-8"})
+		return
+	}
 	r.layer.pieces[locale+file] = piece{name: r.prefix + folder + file, text: strings.TrimPrefix(string(text), "\ufeff")}
+}
+
+// lineOfNoText is the first line with a byte that is no text in UTF-8, or with a NUL; 0: there is none.
+func lineOfNoText(text []byte) int {
+	number := 0
+	for line := range bytes.Lines(text) {
+		number++
+		if !utf8.Valid(line) || bytes.IndexByte(line, 0) >= 0 {
+			return number
+		}
+	}
+	return 0
 }
 
 func (r *layerReader) problem(name, reason string) {

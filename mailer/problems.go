@@ -2,6 +2,7 @@ package mailer
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	htmltemplate "html/template"
 	"regexp"
@@ -47,6 +48,10 @@ var place = regexp.MustCompile(`(?s)^(?:html/)?template: ?(.+?):(\d+)(?::\d+)?: 
 // problemOf turns an error of a template package around.
 func problemOf(err error) TemplateProblem {
 	m := place.FindStringSubmatch(err.Error())
+	if unsafe, ok := errors.AsType[*htmltemplate.Error](err); ok && m == nil && unsafe.ErrorCode == htmltemplate.ErrEndContext {
+		// What it says beside that is the state of its parser.
+		return TemplateProblem{File: unsafe.Name, Line: 1, Reason: "ends inside a tag, an attribute or a script: is a quotation mark or a > missing?"}
+	}
 	if m == nil {
 		return TemplateProblem{File: "templates", Line: 1, Reason: oneLine(err.Error())}
 	}
