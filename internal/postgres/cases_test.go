@@ -3,6 +3,7 @@ package postgres_test
 import (
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -215,5 +216,36 @@ func TestLongLedger(t *testing.T) {
 	}
 	if len(result.Tasks) != 1 || result.Tasks[0].Slot.Name != "3d" {
 		t.Errorf("got %+v, want slot 3d of the present link", result.Tasks)
+	}
+}
+
+// What requests with thousands of reminders take in memory does not grow with their number.
+func TestManyLongLedgers(t *testing.T) {
+	f := newFixture(t)
+	const requests, rows, most = 100, 2000, 40 << 20 // bytes; all rows at once take more than a hundred
+	f.due(requests)
+	f.exec(`INSERT INTO nudged.reminders (request_id, link_created_at, slot, due_at, state, recipient, message_id, handed_off_at, finished_at, attempt)
+		SELECT 'r-' || r, now() - interval '20 years', i || 'h', now() - interval '20 years' + i * interval '1 hour', 'sent', 'r@example.com', i || '@example.com',
+		       now() - interval '10 years', now() - interval '10 years', 1
+		FROM generate_series(1, $1::int) r, generate_series(1, $2::int) i`, requests, rows)
+	heap := func() int64 {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return int64(m.HeapAlloc)
+	}
+	before, seen := heap(), 0
+	result, err := f.store.RunPass(t.Context(), scheduler.Pass{
+		Worker: "a", Lease: time.Minute, Fresh: 500, Due: 500, Plan: func(in scheduler.Input) scheduler.Decision {
+			if seen++; seen%10 == 5 {
+				if held := heap() - before; held > most {
+					t.Errorf("at request %d the pass holds %d MB", seen, held>>20)
+				}
+			}
+			return f.policy.Plan(in)
+		},
+	})
+	if err != nil || len(result.Tasks) != requests {
+		t.Errorf("got %d tasks, %v; want %d", len(result.Tasks), err, requests)
 	}
 }

@@ -16,21 +16,23 @@ import (
 func (s *Store) RunPass(ctx context.Context, p scheduler.Pass) (scheduler.PassResult, error) {
 	var result scheduler.PassResult
 	var got taken
-	var inputs []scheduler.Input
+	var accounts []string // of the requests that were looked at
 	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
 		result = scheduler.PassResult{Skipped: map[scheduler.Reason]int{}}
 		var err error
 		if got, err = s.take(ctx, tx, p, &result); err != nil || len(got.ids) == 0 {
 			return err
 		}
-		if inputs, err = readInputs(ctx, tx, got.ids, s.overViews.Load()); err != nil {
-			return err
-		}
 		w := newWrites(p, s.overViews.Load())
-		for _, in := range inputs {
-			if err := w.add(in, p.Plan(in)); err != nil {
-				return err
+		accounts = accounts[:0]
+		err = eachInput(ctx, tx, got.ids, s.overViews.Load(), func(in scheduler.Input) error {
+			if in.Request != nil {
+				accounts = append(accounts, in.Request.AccountID)
 			}
+			return w.add(in, p.Plan(in))
+		})
+		if err != nil {
+			return err
 		}
 		return w.send(ctx, tx, &result)
 	})
@@ -39,7 +41,7 @@ func (s *Store) RunPass(ctx context.Context, p scheduler.Pass) (scheduler.PassRe
 	}
 	s.restless.calm(got.woken, got.locked)
 	s.restless.add(got.lost...)
-	result.More = s.turns.over(p.Due, got.offered, result.Due, inputs)
+	result.More = s.turns.over(p.Due, got.offered, result.Due, accounts)
 	return result, nil
 }
 

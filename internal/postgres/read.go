@@ -56,6 +56,35 @@ func readInputs(ctx context.Context, db querier, ids []string, views bool) ([]sc
 	return inputs, nil
 }
 
+// What a pass holds in memory of the ledger: so many requests at once, and about so many of their rows, as
+// far as the first few tell. A cadence with a short tail leaves a request thousands of rows over the years.
+const (
+	requestsAtFirst = 10
+	requestsAtOnce  = 50
+	rowsAtOnce      = 20_000
+)
+
+// eachInput reads some requests at a time and calls f with each, in their order.
+func eachInput(ctx context.Context, db querier, ids []string, views bool, f func(scheduler.Input) error) error {
+	for n := requestsAtFirst; len(ids) > 0; {
+		n = min(n, len(ids))
+		inputs, err := readInputs(ctx, db, ids[:n], views)
+		if err != nil {
+			return err
+		}
+		rows := 0
+		for _, in := range inputs {
+			rows += len(in.Reminders)
+			if err := f(in); err != nil {
+				return err
+			}
+		}
+		ids = ids[n:]
+		n = min(requestsAtOnce, max(1, n*rowsAtOnce/max(1, rows)))
+	}
+	return nil
+}
+
 // sameLink is how far a created_at may move without being a refresh: an application that writes a
 // row back as it read it may cut or round its instants, to milliseconds or to seconds.
 const sameLink = time.Second

@@ -8,8 +8,6 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-
-	"nudged/scheduler"
 )
 
 const (
@@ -74,24 +72,21 @@ func (t *turns) ask(ctx context.Context, tx pgx.Tx, n int) error {
 }
 
 // over notes how a pass ended that asked for so many due ones, and says whether more may be due.
-func (t *turns) over(asked, offered, due int, inputs []scheduler.Input) (more bool) {
+func (t *turns) over(asked, offered, due int, accounts []string) (more bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	full := asked > 0 && due >= asked
-	t.wanted = len(t.ids) > 0 || full && crowded(inputs)
+	t.wanted = len(t.ids) > 0 || full && crowded(accounts)
 	return full || offered > 0
 }
 
 // crowded says whether one account has more than its share of what a pass took.
-func crowded(inputs []scheduler.Input) bool {
-	most := max(1, len(inputs)/crowdShare)
+func crowded(accounts []string) bool {
+	most := max(1, len(accounts)/crowdShare)
 	taken := map[string]int{}
-	for _, in := range inputs {
-		if in.Request == nil {
-			continue
-		}
-		taken[in.Request.AccountID]++
-		if taken[in.Request.AccountID] > most {
+	for _, account := range accounts {
+		taken[account]++
+		if taken[account] > most {
 			return true
 		}
 	}
