@@ -17,8 +17,9 @@ func TestUpLetsTheApplicationWrite(t *testing.T) {
 	db := migrated(t)
 	db.exec(`DELETE FROM nudged.schema_migrations WHERE version_id >= 4;
 		ALTER TABLE nudged.schedules DROP COLUMN account_id, DROP COLUMN planned_by;
-		ALTER TABLE nudged.installation DROP COLUMN server;
-		DROP FUNCTION nudged.server_identity();
+		DROP TRIGGER nudged_update ON nudged.installation;
+		DROP FUNCTION nudged.installation_updated();
+		ALTER TABLE nudged.installation DROP COLUMN written_by;
 		INSERT INTO nudged.requests (id, account_id, status, recipient_email, title) VALUES
 			('slow', 'a', 'pending', 'a@example.com', 'T'), ('quick', 'a', 'pending', 'b@example.com', 'T');
 		INSERT INTO nudged.links (request_id, url) VALUES ('slow', 'https://example.com/1'), ('quick', 'https://example.com/2')`)

@@ -1,6 +1,7 @@
 package postgres_test
 
 import (
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"strings"
@@ -10,7 +11,6 @@ import (
 
 	"nudged/internal/pgtest"
 	"nudged/internal/postgres"
-	"nudged/migrations"
 	"nudged/scheduler"
 )
 
@@ -51,10 +51,9 @@ func TestAdoptRefusesWhatIsNotItsOwn(t *testing.T) {
 	tests := map[string]struct {
 		change, environment, says string
 	}{
-		"another environment":      {`SELECT 1`, "staging", `belongs to the environment "test" and the configuration says "staging"`},
-		"a restored copy":          {`UPDATE nudged.installation SET identity = 'another database'`, "test", `is a copy of the one adopted for "test"`},
-		"a dump on another server": {`UPDATE nudged.installation SET server = 'another server'`, "test", `is a copy of the one adopted for "test"`},
-		"an unknown origin":        {`UPDATE nudged.installation SET identity = NULL`, "test", `is a copy`},
+		"another environment": {`SELECT 1`, "staging", `belongs to the environment "test" and the configuration says "staging"`},
+		"a restored copy":     {`UPDATE nudged.installation SET identity = 'another database'`, "test", `is a copy of the one adopted for "test"`},
+		"an unknown origin":   {`UPDATE nudged.installation SET identity = NULL`, "test", `is a copy`},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -79,44 +78,47 @@ func TestAdoptRefusesWhatIsNotItsOwn(t *testing.T) {
 	}
 }
 
-// The first database that is made on a server has the same oid on each: a dump that is restored on another one
-// is known by the server.
-func TestDumpOnAnotherServer(t *testing.T) {
+// A dump that is restored in place leaves the database what it was, and the ledger what it was once. Who wrote
+// the rows tells: a person adopts them, and until then nothing else makes them look sound.
+func TestDumpRestoredInPlace(t *testing.T) {
 	t.Parallel()
-	var urls []string
-	for range 2 {
-		urls = append(urls, pgtest.OwnServer(t).ConnString("postgres"))
-		if _, err := migrations.Up(t.Context(), urls[len(urls)-1]); err != nil {
+	f := newFixture(t)
+	pass := func() error {
+		_, err := f.store.RunPass(t.Context(), scheduler.Pass{Worker: "a", Lease: time.Minute, Fresh: 500, Due: 500, Plan: f.policy.Plan})
+		return err
+	}
+	note := func() {
+		if err := f.store.NotePlan(t.Context(), rand.Text()); err != nil {
 			t.Fatal(err)
 		}
 	}
-	first := fixtureAt(t, urls[0])
-	second := openPool(t, urls[1])
-	const read = `SELECT identity, server FROM nudged.installation`
-	var identity, server string
-	if err := first.db.QueryRow(t.Context(), read).Scan(&identity, &server); err != nil {
-		t.Fatal(err)
+	note() // as the daemon does from time to time
+	f.exec(`VACUUM FULL nudged.installation`)
+	f.exec(`VACUUM FREEZE nudged.installation`)
+	if err := errors.Join(f.store.Adopt(t.Context(), "test"), pass()); err != nil {
+		t.Fatalf("before any restore: %v", err)
 	}
-	if _, err := second.Exec(t.Context(), `INSERT INTO nudged.installation (environment, identity, server) VALUES ('test', $1, $2)`, identity, server); err != nil {
-		t.Fatal(err)
+	f.exec(`CREATE TABLE dumped AS TABLE nudged.installation`)
+	f.exec(`TRUNCATE nudged.installation`)
+	f.exec(`INSERT INTO nudged.installation TABLE dumped`)
+	for range 2 {
+		for name, err := range map[string]error{"a new daemon": f.store.Adopt(t.Context(), "test"), "a running one": pass()} {
+			if _, refused := errors.AsType[*postgres.AdoptionError](err); !refused {
+				t.Errorf("%s: got %v, want an *AdoptionError", name, err)
+			}
+		}
+		note()
 	}
-	copied := openUnadopted(t, urls[1])
-	if _, refused := errors.AsType[*postgres.AdoptionError](copied.Adopt(t.Context(), "test")); !refused {
-		t.Errorf("oid %s: the copy is taken for the original", identity)
-	}
-	if adopted, err := copied.Readopt(t.Context(), "test", false, postgres.Act{Actor: "ann", Why: "restored"}); !adopted || err != nil {
+	if adopted, err := f.store.Readopt(t.Context(), "test", false, postgres.Act{Actor: "ann", Why: "restored"}); !adopted || err != nil {
 		t.Errorf("adopted: %t, %v", adopted, err)
 	}
-	if err := copied.Adopt(t.Context(), "test"); err != nil {
+	note()
+	if err := errors.Join(f.store.Adopt(t.Context(), "test"), pass()); err != nil {
 		t.Errorf("after a person adopted it: %v", err)
 	}
-	// Where a role may not ask which server it is, the oid alone has to do.
-	first.exec(`REVOKE EXECUTE ON FUNCTION pg_control_system() FROM public`)
-	first.exec(`CREATE ROLE small IN ROLE pg_read_all_data, pg_write_all_data`)
-	first.exec(`GRANT USAGE ON SCHEMA nudged TO small`)
-	small := openUnadopted(t, urls[0]+"?role=small")
-	if err := small.Adopt(t.Context(), "test"); err != nil {
-		t.Errorf("a role that may not ask: %v", err)
+	f.exec(`UPDATE nudged.installation SET written_by = NULL`) // by the trigger it is not
+	if n := f.count(`SELECT count(*) FROM nudged.installation WHERE written_by = xmin`); n != 1 {
+		t.Error("the row is not marked by who wrote it")
 	}
 }
 

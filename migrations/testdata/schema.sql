@@ -2,6 +2,20 @@ CREATE SCHEMA nudged;
 
 COMMENT ON SCHEMA nudged IS 'Document requests and the reminders that nudged sends for them.';
 
+CREATE FUNCTION nudged.installation_updated() RETURNS trigger
+    LANGUAGE plpgsql
+    SET search_path TO 'nudged', 'pg_temp'
+    AS $$
+BEGIN
+    IF OLD.written_by IS NULL OR OLD.written_by = OLD.xmin THEN
+        NEW.written_by := pg_current_xact_id()::xid;
+    END IF;
+    RETURN NEW;
+END
+$$;
+
+COMMENT ON FUNCTION nudged.installation_updated() IS 'Trigger: note who writes the row.';
+
 CREATE FUNCTION nudged.links_deleted() RETURNS trigger
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'nudged', 'pg_temp'
@@ -113,19 +127,6 @@ CREATE FUNCTION nudged.schema_readers(OUT version bigint, OUT oldest_reader bigi
 
 COMMENT ON FUNCTION nudged.schema_readers(OUT version bigint, OUT oldest_reader bigint) IS 'The version of this schema, and the oldest version a build may know to work on it.';
 
-CREATE FUNCTION nudged.server_identity() RETURNS text
-    LANGUAGE plpgsql STABLE
-    SET search_path TO 'pg_catalog', 'pg_temp'
-    AS $$
-BEGIN
-    RETURN (SELECT system_identifier::text FROM pg_control_system());
-EXCEPTION WHEN insufficient_privilege THEN
-    RETURN NULL;
-END
-$$;
-
-COMMENT ON FUNCTION nudged.server_identity() IS 'What tells this server from every other one that was set up; its standbys have the same.';
-
 CREATE FUNCTION nudged.touch(request_id text) RETURNS void
     LANGUAGE sql SECURITY DEFINER
     SET search_path TO 'nudged', 'pg_temp'
@@ -217,7 +218,7 @@ CREATE TABLE nudged.installation (
     not_before timestamp with time zone,
     identity text,
     planned_with text,
-    server text,
+    written_by xid,
     CONSTRAINT installation_singleton CHECK (singleton)
 );
 
@@ -235,7 +236,7 @@ COMMENT ON COLUMN nudged.installation.identity IS 'The oid of this database when
 
 COMMENT ON COLUMN nudged.installation.planned_with IS 'Fingerprint of the configuration and zone data that the wakes were last planned with.';
 
-COMMENT ON COLUMN nudged.installation.server IS 'server_identity() when it was adopted; NULL: it was not known, and is not compared.';
+COMMENT ON COLUMN nudged.installation.written_by IS 'The transaction that last wrote this row. Where it is another one than xmin, the row came out of a dump; NULL: a build wrote it that noted none.';
 
 CREATE TABLE nudged.links (
     request_id text NOT NULL,
@@ -519,6 +520,8 @@ CREATE TRIGGER nudged_delete AFTER DELETE ON nudged.requests REFERENCING OLD TAB
 CREATE TRIGGER nudged_insert AFTER INSERT ON nudged.links REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION nudged.links_inserted();
 
 CREATE TRIGGER nudged_insert AFTER INSERT ON nudged.requests REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION nudged.requests_inserted();
+
+CREATE TRIGGER nudged_update BEFORE UPDATE ON nudged.installation FOR EACH ROW EXECUTE FUNCTION nudged.installation_updated();
 
 CREATE TRIGGER nudged_update AFTER UPDATE ON nudged.links REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION nudged.links_updated();
 

@@ -5,7 +5,7 @@ SELECT now(), EXISTS (
     SELECT 1 FROM nudged.installation
     WHERE environment = $1::text
       AND identity = (SELECT oid::text FROM pg_database WHERE datname = current_database())
-      AND coalesce(server = nudged.server_identity(), true)),
+      AND coalesce(written_by = xmin, true)),
     EXISTS (
     SELECT 1 FROM pg_class
     WHERE oid IN (to_regclass('nudged.requests'), to_regclass('nudged.links'), to_regclass('nudged.documents'))
