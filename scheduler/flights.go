@@ -10,7 +10,7 @@ import (
 type flights struct {
 	mu    sync.Mutex
 	until map[ClaimID]time.Time
-	lost  int // claims whose end was known and could not be recorded
+	lost  int // outcomes of deliveries that could not be recorded
 }
 
 func (f *flights) add(id ClaimID, until time.Time) {

@@ -40,7 +40,7 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 			Name: "nudged_send_attempts_total", Help: "Deliveries begun.",
 		}),
 		sends: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "nudged_sends_total", Help: "Attempts that ended, by outcome.",
+			Name: "nudged_sends_total", Help: "Claims that ended, by what became of the reminder; one whose lease ran out is deferred or unknown.",
 		}, []string{"outcome"}),
 		skipped: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "nudged_slots_skipped_total", Help: "Slots that were not attempted, by reason.",

@@ -178,8 +178,8 @@ func (s *Scheduler) Run(ctx context.Context) error {
 // InFlight is how many claims this process works on, from the claim to the record of its end.
 func (s *Scheduler) InFlight() int { return s.flights.count() }
 
-// NotRecorded is how many claims ended and could not be recorded before the daemon gave up: their
-// leases run out.
+// NotRecorded is how many outcomes of deliveries could not be recorded before the daemon gave up: they become
+// unknown when the leases run out.
 func (s *Scheduler) NotRecorded() int { return s.flights.losses() }
 
 // Healthy says what is wrong when passes have stopped advancing. It touches no database.

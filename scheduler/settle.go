@@ -209,12 +209,22 @@ func (w *settler) failed(err error) {
 		w.failing = time.Now()
 	}
 	if w.signal == nil && time.Since(w.failing) > settleForAtMost {
-		w.s.log.Error("outcomes are not recorded: they will be unknown", "count", len(w.gathered), "err", err)
-		w.s.flights.lose(len(w.gathered))
-		w.recorded()
+		w.giveUp(err)
 		return
 	}
 	time.Sleep(settlePause)
+}
+
+// giveUp leaves what is gathered to the leases: what was handed off becomes unknown, the rest is tried again.
+func (w *settler) giveUp(err error) {
+	if w.leaving > 0 {
+		w.s.log.Error("outcomes are not recorded: they will be unknown", "count", w.leaving, "err", err)
+	}
+	if claims := len(w.gathered) - w.leaving; claims > 0 {
+		w.s.log.Warn("claims are not given back: they are tried again when their leases are over", "count", claims, "err", err)
+	}
+	w.s.flights.lose(w.leaving)
+	w.recorded()
 }
 
 // recorded forgets the claims whose end is in the ledger.

@@ -2,6 +2,7 @@ package scheduler
 
 import (
 	"context"
+	"fmt"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -189,6 +190,37 @@ func TestStopWithoutADatabase(t *testing.T) {
 		next.stop()
 		if n := len(next.mail.order()); n != 0 {
 			t.Errorf("%d deliveries of what may have been accepted", n)
+		}
+	})
+}
+
+// TestStopTellsApart what becomes unknown from claims that are only tried again.
+func TestStopTellsApart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDaemon(t, func(c *Config) { c.Workers = 1 })
+		d.due(6)
+		var away atomic.Bool
+		d.mail.delivering = tenSeconds
+		d.store.beforeSettle = func(int, Batch) error {
+			if away.Load() {
+				return errAway
+			}
+			return nil
+		}
+		d.start()
+		d.sleep(time.Second)
+		away.Store(true)
+		d.stop()
+		sending, claimed := d.store.memory.count(StateSending), d.store.memory.count(StateClaimed)
+		if lost := d.NotRecorded(); sending == 0 || claimed == 0 || lost != sending {
+			t.Errorf("%d of %d handed off are told as not recorded, beside %d claims", lost, sending, claimed)
+		}
+		for _, line := range []string{
+			fmt.Sprintf(`they will be unknown" count=%d `, sending), fmt.Sprintf(`tried again when their leases are over" count=%d `, claimed),
+		} {
+			if n := d.logs.count(line); n != 1 {
+				t.Errorf("%s is logged %d times", line, n)
+			}
 		}
 	})
 }

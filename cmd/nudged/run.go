@@ -303,6 +303,9 @@ func (d *daemon) waitForDatabase(ctx context.Context) error {
 		if err == nil {
 			err = d.store.Adopt(ctx, d.cfg.Load().Environment)
 		}
+		if err == nil && said != "" {
+			d.log.Info("the database is there: sending begins")
+		}
 		if err == nil || ctx.Err() != nil {
 			return nil //nolint:nilerr // told to stop: what the database says no longer matters
 		}
