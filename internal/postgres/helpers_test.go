@@ -144,7 +144,7 @@ func (f *fixture) passOf(store *postgres.Store, worker string) scheduler.PassRes
 func handOff(task scheduler.Task) scheduler.HandOff {
 	return scheduler.HandOff{
 		ClaimID: task.ClaimID, RequestID: task.Request.ID, LinkCreatedAt: task.Link.CreatedAt, Slot: task.Slot.Name,
-		Recipient: task.Request.RecipientEmail, MessageID: "m-" + task.Request.ID + "@example.com",
+		Recipient: task.Request.RecipientEmail, To: task.Request.RecipientEmail, MessageID: "m-" + task.Request.ID + "@example.com",
 	}
 }
 

@@ -60,7 +60,7 @@ func readInputs(ctx context.Context, db querier, ids []string, views bool) ([]sc
 // far as the first few tell. A cadence with a short tail leaves a request thousands of rows over the years.
 const (
 	requestsAtFirst = 10
-	requestsAtOnce  = 50
+	requestsAtOnce  = 250
 	rowsAtOnce      = 20_000
 )
 

@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -80,7 +81,9 @@ func queueSettlements(batch *pgx.Batch, settlements []scheduler.Settlement) {
 		codes[i], replies[i] = integer(st.Outcome.SMTPCode), text(st.Outcome.SMTPReply)
 		keep[i], retryIn[i] = st.KeepAttempt, st.RetryIn
 		if st.Outcome.Suppress {
-			suppressed, because = append(suppressed, st.Recipient), append(because, st.Outcome.SMTPReply)
+			for _, address := range spellings(st.Recipient) {
+				suppressed, because = append(suppressed, address), append(because, st.Outcome.SMTPReply)
+			}
 		}
 	}
 	batch.Queue(settleSQL, claims, requests, links, slots, states, reasons, codes, replies, keep, retryIn)
@@ -103,7 +106,7 @@ func queueHandOffs(batch *pgx.Batch, handOffs []scheduler.HandOff, lease time.Du
 	)
 	for i, h := range handOffs {
 		claims[i], requests[i], links[i], slots[i] = uuid(h.ClaimID), h.RequestID, h.LinkCreatedAt, h.Slot
-		recipients[i], messageIDs[i], envelopes[i] = h.Recipient, h.MessageID, h.To
+		recipients[i], messageIDs[i], envelopes[i] = h.Recipient, h.MessageID, strings.ToLower(h.To)
 	}
 	batch.Queue(handOffSQL, claims, requests, links, slots, recipients, messageIDs, lease, envelopes).Query(func(rows pgx.Rows) error {
 		var claim pgtype.UUID

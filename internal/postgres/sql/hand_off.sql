@@ -1,7 +1,8 @@
 -- Commit 2: marks claims as sending, the last thing before content may leave. Whether the request
 -- is still open, by everything that can close it, is read again here; a claim that may not go is
 -- skipped with the reason, or stays unknown where it repeats an attempt that may have been accepted.
--- A claim whose address was edited meanwhile is planned anew.
+-- A claim whose address was edited meanwhile is planned anew. $8: the addresses as the mail server will hear
+-- them, in lower case: a suppressed address is there in this spelling too.
 WITH asked AS (
     SELECT a.*
     FROM unnest($1::uuid[], $2::text[], $3::timestamptz[], $4::text[], $5::text[], $6::text[], $8::text[])
@@ -16,7 +17,7 @@ WITH asked AS (
                  OR l.created_at >= a.link_created_at + interval '1 second' THEN 'link_replaced'
                WHEN l.expires_at <= now() THEN 'link_expired'
                WHEN r.opted_out_at IS NOT NULL THEN 'opted_out'
-               WHEN EXISTS (SELECT 1 FROM nudged.suppressions s WHERE s.address IN (lower(btrim(a.recipient)), lower(a.envelope)) OFFSET 0)
+               WHEN EXISTS (SELECT 1 FROM nudged.suppressions s WHERE s.address = a.envelope OFFSET 0)
                     THEN 'suppressed'
                WHEN r.paused_until > now() THEN 'paused'
                WHEN r.recipient_email IS DISTINCT FROM a.recipient THEN 'recipient_changed'
