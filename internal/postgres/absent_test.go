@@ -98,6 +98,20 @@ func TestSuppressedHoweverItIsSpelled(t *testing.T) {
 	}
 }
 
+// TestValueThatDoesNotFit: a view of the application may give anything. The mistake is told with the request
+// and the column.
+func TestValueThatDoesNotFit(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.due(2)
+	f.exec(`ALTER TABLE nudged.requests ALTER COLUMN paused_until TYPE text`)
+	f.exec(`UPDATE nudged.requests SET paused_until = 'soon' WHERE id = 'r-2'`)
+	_, err := f.store.RunPass(t.Context(), scheduler.Pass{Worker: "a", Lease: time.Minute, Fresh: 500, Due: 500, Plan: f.policy.Plan})
+	if err == nil || !strings.Contains(err.Error(), `request "r-2": `) || !strings.Contains(err.Error(), "nudged.requests.paused_until") {
+		t.Errorf("got %v", err)
+	}
+}
+
 // TestDeadlineIsADay: an instant has a day in each zone, and nudged would have to guess which is meant.
 func TestDeadlineIsADay(t *testing.T) {
 	f := newFixture(t)

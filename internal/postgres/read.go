@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -35,7 +36,7 @@ func readInputs(ctx context.Context, db querier, ids []string, views bool) ([]sc
 			if err := checkInstants(rows.FieldDescriptions()); err != nil {
 				return err
 			}
-			inputs, err = pgx.CollectRows(rows, scanInput)
+			inputs, err = scanInputs(rows, make([]scheduler.Input, 0, len(ids)))
 			return err
 		})
 	})
@@ -122,42 +123,65 @@ func checkInstants(columns []pgconn.FieldDescription) error {
 	return nil
 }
 
-func scanInput(row pgx.CollectableRow) (scheduler.Input, error) {
-	var (
-		in                          scheduler.Input
-		hasRequest, hasLink         pgtype.Bool
-		account, status, email      pgtype.Text
-		name, title, message        pgtype.Text
-		cadenceName, zone, locale   pgtype.Text
-		sender, replyTo, why, url   pgtype.Text
-		deadline                    pgtype.Date
-		paused, opted               pgtype.Timestamptz
-		linkCreated, expires, taken pgtype.Timestamptz
-		notBefore                   pgtype.Timestamptz
-	)
-	err := row.Scan(&in.RequestID, &in.Now, &in.AdoptedAt, &notBefore,
-		&hasRequest, &account, &status, &email, &name, &title, &message, &deadline,
-		&cadenceName, &zone, &locale, &sender, &replyTo, &paused, &why, &opted,
-		&hasLink, &url, &linkCreated, &expires, &taken, &in.Suppressed)
-	if err != nil {
-		return in, fmt.Errorf("request %q: %w", in.RequestID, err)
+// inputRow is what one row of subjects.sql is scanned into; it is used for all of them.
+type inputRow struct {
+	requestID                   string
+	now, adoptedAt              time.Time
+	suppressed                  bool
+	hasRequest, hasLink         pgtype.Bool
+	account, status, email      pgtype.Text
+	name, title, message        pgtype.Text
+	cadence, zone, locale       pgtype.Text
+	sender, replyTo, why, url   pgtype.Text
+	deadline                    pgtype.Date
+	paused, opted               pgtype.Timestamptz
+	linkCreated, expires, taken pgtype.Timestamptz
+	notBefore                   pgtype.Timestamptz
+}
+
+// targets are where the columns go, in their order.
+func (r *inputRow) targets() []any {
+	return []any{
+		&r.requestID, &r.now, &r.adoptedAt, &r.notBefore,
+		&r.hasRequest, &r.account, &r.status, &r.email, &r.name, &r.title, &r.message, &r.deadline,
+		&r.cadence, &r.zone, &r.locale, &r.sender, &r.replyTo, &r.paused, &r.why, &r.opted,
+		&r.hasLink, &r.url, &r.linkCreated, &r.expires, &r.taken, &r.suppressed,
 	}
-	in.Now, in.AdoptedAt, in.NotBefore = in.Now.UTC(), in.AdoptedAt.UTC(), instant(notBefore)
-	if hasRequest.Bool {
+}
+
+func (r *inputRow) input() scheduler.Input {
+	in := scheduler.Input{
+		RequestID: r.requestID, Now: r.now.UTC(), AdoptedAt: r.adoptedAt.UTC(), NotBefore: instant(r.notBefore),
+		Suppressed: r.suppressed,
+	}
+	if r.hasRequest.Bool {
 		in.Request = &scheduler.Request{
-			ID: in.RequestID, AccountID: account.String, Status: scheduler.Status(status.String),
-			RecipientEmail: email.String, RecipientName: name.String, Title: title.String,
-			Message: message.String, Deadline: date(deadline), Cadence: cadenceName.String,
-			TimeZone: zone.String, Locale: locale.String, SenderName: sender.String, ReplyTo: replyTo.String,
-			PausedUntil: instant(paused), PauseReason: why.String, OptedOutAt: instant(opted),
+			ID: r.requestID, AccountID: r.account.String, Status: scheduler.Status(r.status.String),
+			RecipientEmail: r.email.String, RecipientName: r.name.String, Title: r.title.String,
+			Message: r.message.String, Deadline: date(r.deadline), Cadence: r.cadence.String,
+			TimeZone: r.zone.String, Locale: r.locale.String, SenderName: r.sender.String, ReplyTo: r.replyTo.String,
+			PausedUntil: instant(r.paused), PauseReason: r.why.String, OptedOutAt: instant(r.opted),
 		}
 	}
-	if hasLink.Bool {
+	if r.hasLink.Bool {
 		in.Link = &scheduler.Link{
-			URL: url.String, CreatedAt: instant(linkCreated), ExpiresAt: instant(expires), RevokedAt: instant(taken),
+			URL: r.url.String, CreatedAt: instant(r.linkCreated), ExpiresAt: instant(r.expires), RevokedAt: instant(r.taken),
 		}
 	}
-	return in, nil
+	return in
+}
+
+// scanInputs names the request whose row has what does not fit.
+func scanInputs(rows pgx.Rows, into []scheduler.Input) ([]scheduler.Input, error) {
+	var row inputRow
+	_, err := pgx.ForEachRow(rows, row.targets(), func() error {
+		into = append(into, row.input())
+		return nil
+	})
+	if _, misfit := errors.AsType[pgx.ScanArgError](err); misfit {
+		err = fmt.Errorf("request %q: %w", row.requestID, err)
+	}
+	return into, err
 }
 
 func scanReminder(row pgx.CollectableRow) (scheduler.Reminder, error) {
