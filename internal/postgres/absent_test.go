@@ -112,6 +112,19 @@ func TestValueThatDoesNotFit(t *testing.T) {
 	}
 }
 
+// TestIdOfAnotherType: a view that forgets to make its ids text is told of in words of views.
+func TestIdOfAnotherType(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.due(1)
+	f.exec(`ALTER TABLE nudged.links RENAME TO app_links`)
+	f.exec(`CREATE VIEW nudged.links AS SELECT 7 AS request_id, url, created_at, expires_at, revoked_at FROM nudged.app_links`)
+	_, err := f.store.RunPass(t.Context(), scheduler.Pass{Worker: "a", Lease: time.Minute, Fresh: 500, Due: 500, Plan: f.policy.Plan})
+	if err == nil || !strings.Contains(err.Error(), "an id that is not text") || !strings.Contains(err.Error(), "operator does not exist: integer = text") {
+		t.Errorf("got %v", err)
+	}
+}
+
 // TestDeadlineIsADay: an instant has a day in each zone, and nudged would have to guess which is meant.
 func TestDeadlineIsADay(t *testing.T) {
 	f := newFixture(t)

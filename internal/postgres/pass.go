@@ -3,10 +3,12 @@ package postgres
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgtype"
 
 	"nudged/scheduler"
@@ -37,12 +39,22 @@ func (s *Store) RunPass(ctx context.Context, p scheduler.Pass) (scheduler.PassRe
 		return w.send(ctx, tx, &result)
 	})
 	if err != nil {
-		return scheduler.PassResult{}, fmt.Errorf("run a pass: %w", err)
+		return scheduler.PassResult{}, fmt.Errorf("run a pass: %w", ofAnotherType(err))
 	}
 	s.restless.calm(got.woken, got.locked)
 	s.restless.add(got.lost...)
 	result.More = s.turns.over(p.Due, got.offered, result.Due, accounts)
 	return result, nil
+}
+
+// ofAnotherType says where to look when a view gives a column another type than the table has. PostgreSQL names
+// the operator that it does not find, and neither view nor column.
+func ofAnotherType(err error) error {
+	const undefinedFunction = "42883"
+	if refusal, ok := errors.AsType[*pgconn.PgError](err); ok && refusal.Code == undefinedFunction {
+		return fmt.Errorf("a view in the place of requests, links or documents has a column of another type, such as an id that is not text: %w", err)
+	}
+	return err
 }
 
 // writes gathers what the plans of one pass decided, column by column.
