@@ -15,12 +15,15 @@ const (
 	maxAddress   = 254
 )
 
+// errNoAddress stands for the parser's own words, which quote the address.
+var errNoAddress = errors.New("not one e-mail address")
+
 // parseAddress reads one address, with or without a display name, and writes its domain in
 // A-labels (RFC 5890), which every relay understands.
 func parseAddress(text string) (mail.Address, error) {
 	parsed, err := mail.ParseAddress(text)
 	if err != nil {
-		return mail.Address{}, errors.New("not one e-mail address") // the parser's own words quote the address
+		return mail.Address{}, errNoAddress
 	}
 	return encodeDomain(*parsed)
 }
@@ -50,8 +53,11 @@ func encodeDomain(parsed mail.Address) (mail.Address, error) {
 // know it by its text, so that another spelling of it would be another address there.
 func parseRecipient(text string) (string, error) {
 	parsed, err := mail.ParseAddress(text)
-	if err != nil || path(parsed.Address) != "<"+strings.Trim(text, " ")+">" {
-		return "", errors.New("not one bare e-mail address")
+	if err != nil {
+		return "", errNoAddress
+	}
+	if path(parsed.Address) != "<"+strings.Trim(text, " ")+">" {
+		return "", errors.New("not a bare e-mail address")
 	}
 	encoded, err := encodeDomain(*parsed)
 	return encoded.Address, err

@@ -28,7 +28,7 @@ func TestNewRefuses(t *testing.T) {
 		{func(c *mailer.Config) { c.MaxMessages = -1 }, "max messages -1 is negative"},
 		{func(c *mailer.Config) { c.From = mail.Address{} }, "from: not one e-mail address"},
 		{func(c *mailer.Config) { c.From = mail.Address{Address: "j\u00f6rg@example.com"} }, "local part in ASCII"},
-		{func(c *mailer.Config) { c.BounceAddress = "bounces" }, "bounce address: not one bare e-mail address"},
+		{func(c *mailer.Config) { c.BounceAddress = "bounces" }, "bounce address: not one e-mail address"},
 		{func(c *mailer.Config) { c.MessageIDDomain = "a b" }, "message id domain"},
 		{func(c *mailer.Config) { c.MessageIDDomain = "a.example>\r\nBcc: x" }, "message id domain"},
 		{func(c *mailer.Config) { c.IdempotencyHeader = "X: Y" }, `idempotency header "X: Y"`},

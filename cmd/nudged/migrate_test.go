@@ -13,7 +13,10 @@ import (
 func TestMigrateTellsThatItWaits(t *testing.T) {
 	s := newSite(t, smtptest.Config{})
 	s.exec(`DELETE FROM nudged.schema_migrations WHERE version_id >= 4;
-		ALTER TABLE nudged.schedules DROP COLUMN account_id, DROP COLUMN planned_by`)
+		ALTER TABLE nudged.schedules DROP COLUMN account_id, DROP COLUMN planned_by;
+		DROP TRIGGER nudged_update ON nudged.installation;
+		DROP FUNCTION nudged.installation_updated();
+		ALTER TABLE nudged.installation DROP COLUMN written_by`)
 	tx, err := s.db.Begin(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -43,5 +46,5 @@ func TestMigrateTellsThatItWaits(t *testing.T) {
 	if err := tx.Rollback(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	s.want("00005_", "migrate")
+	s.want("00006_", "migrate")
 }
