@@ -215,13 +215,14 @@ func (w *settler) failed(err error) {
 	time.Sleep(settlePause)
 }
 
-// giveUp leaves what is gathered to the leases: what was handed off becomes unknown, the rest is tried again.
+// giveUp leaves what is gathered to the leases: what was delivered becomes unknown, the rest is tried again
+// unless its hand-off was committed after all.
 func (w *settler) giveUp(err error) {
 	if w.leaving > 0 {
 		w.s.log.Error("outcomes are not recorded: they will be unknown", "count", w.leaving, "err", err)
 	}
 	if claims := len(w.gathered) - w.leaving; claims > 0 {
-		w.s.log.Warn("claims are not given back: they are tried again when their leases are over", "count", claims, "err", err)
+		w.s.log.Warn("claims are not given back: they are left to their leases", "count", claims, "err", err)
 	}
 	w.s.flights.lose(w.leaving)
 	w.recorded()

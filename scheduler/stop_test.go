@@ -194,7 +194,7 @@ func TestStopWithoutADatabase(t *testing.T) {
 	})
 }
 
-// TestStopTellsApart what becomes unknown from claims that are only tried again.
+// TestStopTellsApart what becomes unknown from claims that are left to their leases.
 func TestStopTellsApart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDaemon(t, func(c *Config) { c.Workers = 1 })
@@ -216,7 +216,7 @@ func TestStopTellsApart(t *testing.T) {
 			t.Errorf("%d of %d handed off are told as not recorded, beside %d claims", lost, sending, claimed)
 		}
 		for _, line := range []string{
-			fmt.Sprintf(`they will be unknown" count=%d `, sending), fmt.Sprintf(`tried again when their leases are over" count=%d `, claimed),
+			fmt.Sprintf(`they will be unknown" count=%d `, sending), fmt.Sprintf(`they are left to their leases" count=%d `, claimed),
 		} {
 			if n := d.logs.count(line); n != 1 {
 				t.Errorf("%s is logged %d times", line, n)

@@ -98,6 +98,37 @@ func TestSuppressedHoweverItIsSpelled(t *testing.T) {
 	}
 }
 
+// TestRefusedAddressIsTheOneSuppressed: what a server refuses for good is held, as it was written and however
+// it travelled, and no other address is.
+func TestRefusedAddressIsTheOneSuppressed(t *testing.T) {
+	t.Parallel()
+	refused := scheduler.Outcome{State: scheduler.StateFailed, Reason: scheduler.ReasonRecipientRefused, SMTPCode: 550, SMTPReply: "no such user", Suppress: true}
+	for written, travels := range map[string]string{
+		"ana@example.com": "ana@example.com", "\u00a0ana@example.com": "\u00a0ana@example.com",
+		`"Ana Smith"@example.com`: "Ana Smith@example.com", "Ana@STRA\u1e9eE.example": "Ana@strasse.example",
+	} {
+		f := newFixture(t)
+		f.due(2)
+		f.exec(`UPDATE nudged.requests SET recipient_email = $1`, written)
+		tasks := f.pass("a").Tasks
+		first, second := handOff(tasks[0]), handOff(tasks[1])
+		first.To, second.To = travels, travels
+		f.settle(scheduler.Batch{HandOffs: []scheduler.HandOff{first}})
+		f.settle(scheduler.Batch{Settlements: []scheduler.Settlement{settlement(tasks[0], refused)}})
+		if verdict := f.settle(scheduler.Batch{HandOffs: []scheduler.HandOff{second}})[tasks[1].ClaimID]; verdict != scheduler.ReasonSuppressed {
+			t.Errorf("%q was refused, and is handed off again: %q", written, verdict)
+		}
+		f.due1("later")
+		f.exec(`UPDATE nudged.requests SET recipient_email = $1 WHERE id = 'later'`, written)
+		if result := f.pass("a"); len(result.Tasks) != 0 {
+			t.Errorf("%q was refused, and is claimed again", written)
+		}
+		if n := f.count(`SELECT count(*) FROM nudged.suppressions WHERE address = 'ana@example.com'`); n > 0 && written != "ana@example.com" {
+			t.Errorf("%q was refused, and ana@example.com is suppressed", written)
+		}
+	}
+}
+
 // TestValueThatDoesNotFit: a view of the application may give anything. The mistake is told with the request
 // and the column.
 func TestValueThatDoesNotFit(t *testing.T) {

@@ -81,7 +81,7 @@ func queueSettlements(batch *pgx.Batch, settlements []scheduler.Settlement) {
 		codes[i], replies[i] = integer(st.Outcome.SMTPCode), text(st.Outcome.SMTPReply)
 		keep[i], retryIn[i] = st.KeepAttempt, st.RetryIn
 		if st.Outcome.Suppress {
-			for _, address := range spellings(st.Recipient) {
+			for _, address := range append(spellings(st.Recipient), st.Recipient) { // and as SQL lowers it
 				suppressed, because = append(suppressed, address), append(because, st.Outcome.SMTPReply)
 			}
 		}

@@ -2,7 +2,7 @@
 -- is still open, by everything that can close it, is read again here; a claim that may not go is
 -- skipped with the reason, or stays unknown where it repeats an attempt that may have been accepted.
 -- A claim whose address was edited meanwhile is planned anew. $8: the addresses as the mail server will hear
--- them, in lower case: a suppressed address is there in this spelling too.
+-- them, in lower case: one that is suppressed in whatever spelling is there in this one too, or in that of the row.
 WITH asked AS (
     SELECT a.*
     FROM unnest($1::uuid[], $2::text[], $3::timestamptz[], $4::text[], $5::text[], $6::text[], $8::text[])
@@ -18,6 +18,9 @@ WITH asked AS (
                WHEN l.expires_at <= now() THEN 'link_expired'
                WHEN r.opted_out_at IS NOT NULL THEN 'opted_out'
                WHEN EXISTS (SELECT 1 FROM nudged.suppressions s WHERE s.address = a.envelope OFFSET 0)
+                    THEN 'suppressed'
+               WHEN a.envelope <> lower(btrim(a.recipient))
+                AND EXISTS (SELECT 1 FROM nudged.suppressions s WHERE s.address = lower(btrim(a.recipient)) OFFSET 0)
                     THEN 'suppressed'
                WHEN r.paused_until > now() THEN 'paused'
                WHEN r.recipient_email IS DISTINCT FROM a.recipient THEN 'recipient_changed'
