@@ -46,7 +46,8 @@ func (l *locks) waitHeld() {
 func (l *locks) held() int {
 	l.s.t.Helper()
 	var n int
-	err := l.s.db.QueryRow(context.Background(), `SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted`).Scan(&n)
+	err := l.s.db.QueryRow(context.Background(), `SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted
+		AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`).Scan(&n)
 	if err != nil {
 		l.s.t.Fatal(err)
 	}
@@ -56,7 +57,8 @@ func (l *locks) held() int {
 // abort ends the held up transactions without their commit, as a crash before it does.
 func (l *locks) abort() {
 	l.s.t.Helper()
-	l.s.exec(`SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted`)
+	l.s.exec(`SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted
+		AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`)
 	l.s.wait("the held up transactions to end", func() bool { return l.held() == 0 })
 }
 

@@ -191,3 +191,36 @@ func TestResolveBesideAPassThatRepeats(t *testing.T) {
 	}
 	f.wantRow("r-1", "3d", "claimed/")
 }
+
+// A worker whose machine is gone in the middle of a pass says nothing any more. The server lets go of what the
+// pass has locked when the worker would have given up.
+func TestVanishedWorkerHoldsNothing(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.due(1)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	planning, free := make(chan struct{}), make(chan struct{})
+	passed := make(chan error, 1)
+	go func() {
+		_, err := f.store.RunPass(ctx, scheduler.Pass{Worker: "a", Lease: time.Minute, Fresh: 10, Due: 10, Plan: func(in scheduler.Input) scheduler.Decision {
+			close(planning)
+			<-free // says nothing more
+			return f.policy.Plan(in)
+		}})
+		passed <- err
+	}()
+	<-planning
+	unlocked := func() bool {
+		tag, err := f.db.Exec(t.Context(), `SELECT 1 FROM nudged.schedules FOR UPDATE SKIP LOCKED`)
+		return err == nil && tag.RowsAffected() == 1
+	}
+	if unlocked() {
+		t.Error("the pass has locked nothing")
+	}
+	f.eventually("the server lets go", unlocked)
+	close(free)
+	if err := <-passed; err == nil {
+		t.Error("the pass did not fail")
+	}
+}
