@@ -140,6 +140,8 @@ func TestNetworkCut(t *testing.T) {
 				t.Errorf("/-/healthy answers %d in a short cut, want 200", status)
 			}
 			w.mend()
+			// In silence a pass is given up after half a minute, and it takes a while from then on.
+			s.wait("sending to go on", func() bool { return s.rows()["sent/"] >= due/2 })
 			s.waitRows("sent/", due)
 			if n := s.acceptedOnce(); n != due || len(s.smtp.Accepted()) != due {
 				t.Errorf("the server accepted %d messages, %d different ones; want %d", len(s.smtp.Accepted()), n, due)
