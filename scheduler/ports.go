@@ -116,7 +116,7 @@ type HandOff struct {
 	LinkCreatedAt time.Time
 	Slot          string
 	Recipient     string // requests.recipient_email as it was claimed
-	To            string // the same as the mail server will hear it, the domain in A-labels
+	To            string // Message.To: the same address as the mail server will hear it
 	MessageID     string
 }
 

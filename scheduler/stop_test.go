@@ -153,20 +153,27 @@ func TestStopWhileAHandOffIsUncertain(t *testing.T) {
 	})
 }
 
+// daemonThatMayLose is one that delivers slowly, one at a time, and the switch that takes its database away.
+func daemonThatMayLose(t *testing.T) (*daemon, *atomic.Bool) {
+	t.Helper()
+	var away atomic.Bool
+	d := newDaemon(t, func(c *Config) { c.Workers = 1 })
+	d.mail.delivering = tenSeconds
+	d.store.beforeSettle = func(int, Batch) error {
+		if away.Load() {
+			return errAway
+		}
+		return nil
+	}
+	return d, &away
+}
+
 // TestStopWithoutADatabase: it gives up after a bound, and what it could not record becomes
 // unknown, never sent again.
 func TestStopWithoutADatabase(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := newDaemon(t, func(c *Config) { c.Workers = 1 })
+		d, away := daemonThatMayLose(t)
 		d.due(1)
-		var away atomic.Bool
-		d.mail.delivering = tenSeconds
-		d.store.beforeSettle = func(int, Batch) error {
-			if away.Load() {
-				return errAway
-			}
-			return nil
-		}
 		d.start()
 		away.Store(true)
 		d.sleep(5 * time.Second)
@@ -197,16 +204,8 @@ func TestStopWithoutADatabase(t *testing.T) {
 // TestStopTellsApart what becomes unknown from claims that are left to their leases.
 func TestStopTellsApart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := newDaemon(t, func(c *Config) { c.Workers = 1 })
+		d, away := daemonThatMayLose(t)
 		d.due(6)
-		var away atomic.Bool
-		d.mail.delivering = tenSeconds
-		d.store.beforeSettle = func(int, Batch) error {
-			if away.Load() {
-				return errAway
-			}
-			return nil
-		}
 		d.start()
 		d.sleep(time.Second)
 		away.Store(true)

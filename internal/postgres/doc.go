@@ -1,7 +1,7 @@
 // Package postgres is the ledger in PostgreSQL: every SQL statement of the daemon, and the Store
 // of package scheduler over them.
 //
-// It may import scheduler, cadence, migrations, pgx and client_golang, and never the mailer.
+// It may import scheduler, cadence, migrations, pgx, client_golang and idna, and never the mailer.
 //
 // Invariants:
 //
