@@ -1,6 +1,7 @@
 package archtest
 
 import (
+	"fmt"
 	"io/fs"
 	"maps"
 	"os"
@@ -110,6 +111,26 @@ func TestReadmeListsEveryCommand(t *testing.T) {
 	slices.Sort(want)
 	if diff := cmp.Diff(want, slices.Sorted(maps.Keys(got))); diff != "" {
 		t.Errorf("README.md (- in the program, + in the document)\n%s", diff)
+	}
+}
+
+// The README shows every migration, and the version that they make.
+func TestReadmeShowsEveryMigration(t *testing.T) {
+	var want, got []string
+	for _, path := range tracked(t) {
+		if ok, _ := filepath.Match("migrations/*.sql", path); ok {
+			want = append(want, filepath.Base(path))
+		}
+	}
+	readme := read(t, "README.md")
+	for _, m := range regexp.MustCompile(`(?m)^ +(\d+_\w+\.sql) +applied `).FindAllStringSubmatch(readme, -1) {
+		got = append(got, m[1])
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("README.md (- in migrations, + in the document)\n%s", diff)
+	}
+	if version := fmt.Sprintf(" schema=%d ", len(want)); !strings.Contains(readme, version) {
+		t.Errorf("README.md shows a daemon of another schema, want%s", version)
 	}
 }
 

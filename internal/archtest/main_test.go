@@ -60,28 +60,39 @@ func nudged(t *testing.T, arguments ...string) string {
 	return string(out)
 }
 
-// documents returns the text of every Markdown file of the repository by its path from the top.
-func documents(t *testing.T) map[string]string {
+// tracked returns the paths of the repository's files from its top; of an unpacked archive, without git, those of
+// all that lies in it.
+func tracked(t *testing.T) []string {
 	t.Helper()
-	texts := map[string]string{}
+	// Whoever owns the working copy: nothing of its configuration is run.
+	cmd := exec.CommandContext(t.Context(), "git", "-c", "safe.directory=*", "ls-files", "-z", "--cached")
+	cmd.Dir = root
+	if out, err := cmd.Output(); err == nil {
+		return strings.Split(strings.TrimSuffix(string(out), "\x00"), "\x00")
+	}
+	var paths []string
 	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
-		if err != nil {
+		if err != nil || entry.IsDir() {
 			return err
 		}
-		if entry.IsDir() && path != root && strings.HasPrefix(entry.Name(), ".") {
-			return fs.SkipDir
-		}
-		if entry.IsDir() || filepath.Ext(path) != ".md" {
-			return nil
-		}
 		name, err := filepath.Rel(root, path)
-		if err == nil {
-			texts[filepath.ToSlash(name)] = read(t, name)
-		}
+		paths = append(paths, filepath.ToSlash(name))
 		return err
 	})
 	if err != nil {
 		t.Fatal(err)
+	}
+	return paths
+}
+
+// documents returns the text of every Markdown file of the repository by its path from the top.
+func documents(t *testing.T) map[string]string {
+	t.Helper()
+	texts := map[string]string{}
+	for _, path := range tracked(t) {
+		if filepath.Ext(path) == ".md" {
+			texts[path] = read(t, path)
+		}
 	}
 	return texts
 }

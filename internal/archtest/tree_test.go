@@ -1,34 +1,31 @@
 package archtest
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
+// What else lies in a working copy, such as the nudged.yml of somebody who follows the README, is theirs.
 func TestTopLevel(t *testing.T) {
-	folders := []string{"bench", "cadence", "cmd", "deploy", "docs", "internal", "mailer", "migrations", "scheduler"}
-	files := []string{"CHANGELOG.md", "LICENSE", "README.md", "go.mod", "go.sum"}
-	ignored := strings.Fields(read(t, ".gitignore"))
-	entries, err := os.ReadDir(root)
-	if err != nil {
-		t.Fatal(err)
+	want := []string{
+		"CHANGELOG.md", "LICENSE", "README.md", "bench", "cadence", "cmd", "deploy", "docs", "go.mod", "go.sum",
+		"internal", "mailer", "migrations", "scheduler",
 	}
-	for _, entry := range entries {
-		name, want := entry.Name(), files
-		if entry.IsDir() {
-			want = folders
+	top := map[string]bool{}
+	for _, path := range tracked(t) {
+		if name, _, _ := strings.Cut(path, "/"); !strings.HasPrefix(name, ".") {
+			top[name] = true
 		}
-		made := slices.ContainsFunc(ignored, func(pattern string) bool {
-			matches, _ := filepath.Match(strings.Trim(pattern, "/"), name)
-			return matches
-		})
-		if !strings.HasPrefix(name, ".") && !made && !slices.Contains(want, name) {
-			t.Errorf("%s lies at the top: want a place below one of %s", name, strings.Join(folders, ", "))
-		}
+	}
+	if diff := cmp.Diff(want, slices.Sorted(maps.Keys(top))); diff != "" {
+		t.Errorf("the top of the repository (- wanted, + there)\n%s", diff)
 	}
 }
 
