@@ -29,6 +29,9 @@ type lab struct {
 }
 
 func newLab(ctx context.Context, s size) (_ *lab, err error) {
+	if err := pgserver.ForgetEnvironment(); err != nil {
+		return nil, err
+	}
 	dir, err := os.MkdirTemp("", "nudged-bench-")
 	if err != nil {
 		return nil, err

@@ -55,9 +55,9 @@ nudged runs on sample requests; every mail stays on this machine.
   status     http://%s/
   data       %s
   inbox      %s
-  database   %s
+  database   '%s'
   metrics    http://%s/metrics
-  explain    %s explain sample-due-1 --database.url=%s
+  explain    %s explain sample-due-1 --database.url='%s'
 Stop with Ctrl-C. A second start finds the same data and sends nothing twice.
 
 `, address, box.Dir(), box.InboxDir(), box.DatabaseURL(), address, invocation(), box.DatabaseURL())

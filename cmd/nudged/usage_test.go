@@ -191,6 +191,9 @@ func TestDevTellsItsRealAddress(t *testing.T) {
 	if err := os.Chmod(dir, 0o711); err != nil {
 		t.Fatal(err)
 	}
+	// How to reach the server of whoever tries it says nothing about this one.
+	t.Setenv("PGSSLMODE", "require")
+	t.Setenv("PGSERVICE", "elsewhere")
 	s := &site{t: t, binary: os.Getenv("NUDGED_TEST_BINARY")}
 	p := s.start("--dev", "--dev.dir="+dir)
 	told := regexp.MustCompile(`(?m)^  status     http://(127\.0\.0\.1:[0-9]+)/$`)
@@ -206,6 +209,12 @@ func TestDevTellsItsRealAddress(t *testing.T) {
 	if strings.HasSuffix(address, ":0") || !strings.Contains(log, "  metrics    http://"+address+"/metrics\n") || !strings.Contains(log, `msg="Listening on" address=`+address+"\n") {
 		t.Errorf("%s is told as the address", address)
 	}
+	t.Setenv("PGSERVICE", "") // now for what people type: the URL that is told does without TLS
+	database := regexp.MustCompile(`(?m)^  database   '(.+)'$`).FindStringSubmatch(log)
+	if database == nil {
+		t.Fatalf("no database is told:\n%s", log)
+	}
+	s.want("Slot 3d", "explain", "sample-due-1", "--database.url="+database[1])
 	p.stop()
 }
 

@@ -34,8 +34,12 @@ type Box struct {
 }
 
 // Start starts the database and the inbox. The context bounds the start only. Where another
-// process has the folder the error is a *pgserver.InUseError.
+// process has the folder the error is a *pgserver.InUseError. What the environment says about other servers is
+// forgotten.
 func Start(ctx context.Context, config Config) (_ *Box, err error) {
+	if err := pgserver.ForgetEnvironment(); err != nil {
+		return nil, err
+	}
 	dir, err := folder(config.Dir)
 	if err != nil {
 		return nil, err

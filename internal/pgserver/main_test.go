@@ -25,6 +25,10 @@ func TestMain(m *testing.M) {
 	if dir := os.Getenv(envOwner); dir != "" {
 		ownServer(dir)
 	}
+	if err := ForgetEnvironment(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
 	goleak.VerifyTestMain(m)
 }
 

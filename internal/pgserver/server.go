@@ -72,9 +72,10 @@ func (s *Server) startOnFreePort(ctx context.Context) error {
 // Port is the port on 127.0.0.1. It stays the same across Restart.
 func (s *Server) Port() int { return s.port }
 
-// ConnString is the URL of a database of this server, for its superuser, over TCP.
+// ConnString is the URL of a database of this server, for its superuser, over TCP. It says that there is no TLS,
+// for those whose PGSSLMODE asks for it.
 func (s *Server) ConnString(database string) string {
-	return fmt.Sprintf("postgres://postgres@127.0.0.1:%d/%s", s.port, database)
+	return fmt.Sprintf("postgres://postgres@127.0.0.1:%d/%s?sslmode=disable", s.port, database)
 }
 
 // SocketDir is the folder of the unix socket, as a client wants it for its host.

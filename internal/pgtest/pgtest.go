@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -27,6 +28,10 @@ var current atomic.Pointer[suite] //nolint:gochecknoglobals // testing.M hands n
 // the run where goroutines outlive the tests; options say which may.
 func Main(m *testing.M, options ...goleak.Option) int {
 	s := &suite{external: os.Getenv(EnvURL)}
+	if err := forgetEnvironment(s.external != ""); err != nil {
+		fmt.Fprintln(os.Stderr, "pgtest:", err)
+		return 1
+	}
 	current.Store(s)
 	code := m.Run()
 	current.Store(nil)
@@ -42,6 +47,25 @@ func Main(m *testing.M, options ...goleak.Option) int {
 		return 1
 	}
 	return 0
+}
+
+// forgetEnvironment leaves the tests, and the programs they start, nothing of how whoever runs them uses nudged and
+// PostgreSQL elsewhere. A server that is not ours may need what is said about reaching it.
+func forgetEnvironment(external bool) error {
+	for _, entry := range os.Environ() {
+		name, _, _ := strings.Cut(entry, "=")
+		ours := strings.HasPrefix(name, "NUDGED_TEST_") || name == pgserver.EnvBin
+		if !strings.HasPrefix(name, "NUDGED_") || ours {
+			continue
+		}
+		if err := os.Unsetenv(name); err != nil {
+			return fmt.Errorf("unset %s: %w", name, err)
+		}
+	}
+	if external {
+		return nil
+	}
+	return pgserver.ForgetEnvironment()
 }
 
 // New returns the URL of a fresh database that has every migration. It is dropped with the test.

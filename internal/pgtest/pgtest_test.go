@@ -124,7 +124,7 @@ func TestNothingIsLeftHoweverItEnds(t *testing.T) {
 			if err := os.Chmod(temp, 0o711); err != nil {
 				t.Fatal(err)
 			}
-			out, err := rerun(t, envEnd+"="+end, "TMPDIR="+temp, EnvURL+"=").CombinedOutput()
+			out, err := rerun(t, envEnd+"="+end, "TMPDIR="+temp, EnvURL+"=", "PGSSLMODE=require", "PGSERVICE=elsewhere").CombinedOutput()
 			if (err == nil) != (end == "pass") {
 				t.Fatalf("the run ended with %v:\n%s", err, out)
 			}
