@@ -163,6 +163,7 @@ func drawRows(t *rapid.T, p *Policy, in *Input) {
 	if n := len(in.Reminders); n > 0 && rapid.IntRange(0, 5).Draw(t, "in flight") == 0 {
 		last := &in.Reminders[n-1]
 		last.State, last.Reason, last.RetryAt, last.FinishedAt = StateSending, "", time.Time{}, time.Time{}
+		last.HandedOffAt = last.CreatedAt
 		if rapid.Bool().Draw(t, "claimed") {
 			last.State, last.HandedOffAt = StateClaimed, time.Time{}
 		}

@@ -125,19 +125,22 @@ func (p *Policy) Plan(in Input) Decision {
 	if unusable := p.unusable(*in.Request); problem == ProblemNone && len(unusable) > 0 {
 		d.Problem = unusable[0]
 	}
-	if series.Cadence.Max() > 0 && led.mails >= series.Cadence.Max() && led.maxReached {
-		for _, r := range led.deferred {
-			d.end(r, StateSkipped, ReasonMaxReached)
-		}
-		return d
+	// Where the last mail of the link was sent and that is written down, no new slot comes; one of those
+	// mails may have to be repeated.
+	over := series.Cadence.Max() > 0 && led.mails >= series.Cadence.Max() && led.maxReached
+	var due []cadence.Slot
+	if !over {
+		due = series.due(led, in.Now)
 	}
-	if due := series.due(led, in.Now); len(due) > 0 {
+	if len(due) > 0 {
 		p.planDue(&d, in, led, series, due)
 	} else {
 		p.planRetry(&d, in, led, series)
 		p.planRepeat(&d, in, led, series)
 	}
-	p.planWake(&d, in, led, series)
+	if !over {
+		p.planWake(&d, in, led, series)
+	}
 	return d
 }
 

@@ -93,8 +93,30 @@ func TestPlanRepeat(t *testing.T) {
 			want: []string{"claim 3d attempt 2 mail 1 retry", next},
 		},
 
+		"the maximum is reached and that is known": {
+			now:  "2026-05-08T10:11Z",
+			rows: []Reminder{row("3d", "2026-05-04T10:00Z", StateSkipped, ReasonMaxReached), doubted("7d", "2026-05-08T10:00Z")},
+			p: func(p *Policy) {
+				idempotent(p)
+				p.with(t, "default", one)
+			},
+			want: []string{"claim 7d attempt 2 mail 1 retry"},
+		},
+
 		"put off: waits": {
 			now: "2026-05-04T11:04Z", p: idempotent, rows: deferred, want: []string{"wake 2026-05-04T11:05Z"},
+		},
+		"put off: waits, where the maximum is reached and that is known": {
+			now: "2026-05-08T11:04Z",
+			rows: []Reminder{
+				row("3d", "2026-05-04T10:00Z", StateSkipped, ReasonMaxReached),
+				doubtedAndDeferred("7d", "2026-05-08T10:00Z", "2026-05-08T11:05Z"),
+			},
+			p: func(p *Policy) {
+				idempotent(p)
+				p.with(t, "default", one)
+			},
+			want: []string{"wake 2026-05-08T11:05Z"},
 		},
 		"put off: repeated again, whatever min_gap": {
 			now: "2026-05-04T11:05Z", rows: deferred,
