@@ -28,11 +28,9 @@ func readLedger(in Input) ledger {
 		if r.State.InFlight() {
 			led.inFlight = r
 		}
-		switch {
-		case r.State.Mailed():
-			led.lastMail = later(led.lastMail, r.HandedOffAt)
-		case r.inDoubt():
-			led.lastMail = later(led.lastMail, r.UnknownSince)
+		if r.State.Mailed() || r.inDoubt() {
+			// Of several attempts in doubt any may have been accepted: the last one counts.
+			led.lastMail = later(led.lastMail, later(r.HandedOffAt, r.UnknownSince))
 		}
 		if in.Link == nil || !r.LinkCreatedAt.Equal(in.Link.CreatedAt) {
 			if r.State == StateDeferred {

@@ -153,7 +153,7 @@ func TestPlanRepeat(t *testing.T) {
 				p.with(t, "default", cadence.Definition{After: []string{"72h", "73h"}})
 			},
 			rows: []Reminder{doubtedAndDeferred("72h", "2026-05-04T10:00Z", "2026-05-04T12:00Z")},
-			want: []string{"deferred 72h unknown reply_lost", "wake 2026-05-04T12:00Z"},
+			want: []string{"deferred 72h unknown reply_lost", "wake 2026-05-04T13:00Z"}, // from the last attempt
 		},
 		"put off: of a link that was replaced": {
 			now: "2026-05-04T10:00Z",
@@ -161,7 +161,7 @@ func TestPlanRepeat(t *testing.T) {
 			rows: []Reminder{
 				ofLink("2026-04-01T10:00Z", doubtedAndDeferred("28d", "2026-05-04T09:00Z", "2026-05-04T12:00Z")),
 			},
-			want: []string{"deferred 28d unknown reply_lost", "wake 2026-05-04T11:00Z"},
+			want: []string{"deferred 28d unknown reply_lost", "wake 2026-05-04T12:00Z"},
 		},
 	})
 }
