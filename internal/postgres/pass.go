@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -39,7 +40,7 @@ func (s *Store) RunPass(ctx context.Context, p scheduler.Pass) (scheduler.PassRe
 		return w.send(ctx, tx, &result)
 	})
 	if err != nil {
-		return scheduler.PassResult{}, fmt.Errorf("run a pass: %w", ofAnotherType(err))
+		return scheduler.PassResult{}, fmt.Errorf("run a pass: %w", ofAView(err))
 	}
 	s.restless.calm(got.woken, got.locked)
 	s.restless.add(got.lost...)
@@ -47,14 +48,22 @@ func (s *Store) RunPass(ctx context.Context, p scheduler.Pass) (scheduler.PassRe
 	return result, nil
 }
 
-// ofAnotherType says where to look when a view gives a column another type than the table has. PostgreSQL names
-// the operator that it does not find, and neither view nor column.
-func ofAnotherType(err error) error {
-	const undefinedFunction = "42883"
-	if refusal, ok := errors.AsType[*pgconn.PgError](err); ok && refusal.Code == undefinedFunction {
+// ofAView says where to look when a view in the place of a table makes a statement fail. PostgreSQL names the operator
+// that it does not find for a column of another type, and neither view nor column. Of a value that a view cannot
+// convert it quotes the value, which may be a link or an address: those words go no further.
+func ofAView(err error) error {
+	const undefinedFunction, dataException = "42883", "22"
+	refusal, ok := errors.AsType[*pgconn.PgError](err)
+	switch {
+	case !ok:
+		return err
+	case refusal.Code == undefinedFunction:
 		return fmt.Errorf("a view in the place of requests, links or documents has a column of another type, such as an id that is not text: %w", err)
+	case strings.HasPrefix(refusal.Code, dataException):
+		return fmt.Errorf("a view in the place of requests, links or documents fails for a row, which stops every pass: let it give NULL there (SQLSTATE %s; the server's log has the value)", refusal.Code)
+	default:
+		return err
 	}
-	return err
 }
 
 // writes gathers what the plans of one pass decided, column by column.

@@ -27,7 +27,7 @@ func (s *Store) Settle(ctx context.Context, b scheduler.Batch) ([]scheduler.Hand
 		queueHandOffs(batch, b.HandOffs, b.Lease, &results)
 	})
 	if err := s.pool.SendBatch(ctx, batch).Close(); err != nil {
-		return nil, fmt.Errorf("settle %d outcomes and hand off %d reminders: %w", len(b.Settlements), len(b.HandOffs), err)
+		return nil, fmt.Errorf("settle %d outcomes and hand off %d reminders: %w", len(b.Settlements), len(b.HandOffs), ofAView(err))
 	}
 	s.restless.add(changed(b.HandOffs, results)...)
 	return results, nil
