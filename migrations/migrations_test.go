@@ -98,9 +98,9 @@ func TestUpHere(t *testing.T) {
 func TestCheckSaysInOneLineWhatToDo(t *testing.T) {
 	t.Parallel()
 	const (
-		newer  = `INSERT INTO nudged.schema_migrations (version_id, is_applied) VALUES (7, true)`
-		tooNew = "the schema is at version 7, newer than the 6 this nudged knows: install a newer nudged"
-		older  = "the schema is at version 5, this nudged needs 6: run `nudged migrate`"
+		newer  = `INSERT INTO nudged.schema_migrations (version_id, is_applied) VALUES (8, true)`
+		tooNew = "the schema is at version 8, newer than the 7 this nudged knows: install a newer nudged"
+		older  = "the schema is at version 6, this nudged needs 7: run `nudged migrate`"
 	)
 	readers := func(version, oldest int) string {
 		return fmt.Sprintf(`; CREATE OR REPLACE FUNCTION nudged.schema_readers(OUT version bigint, OUT oldest_reader bigint)
@@ -118,15 +118,15 @@ func TestCheckSaysInOneLineWhatToDo(t *testing.T) {
 		"older": {`DELETE FROM nudged.schema_migrations WHERE version_id = (SELECT max(version_id) FROM nudged.schema_migrations)`,
 			older},
 		"newer":                       {newer, tooNew},
-		"newer, for newer builds":     {newer + readers(7, 7), tooNew},
-		"newer, and this build may":   {newer + readers(7, 6), ""},
-		"newer, and older builds may": {newer + readers(7, 1), ""},
-		"newer than it says":          {newer + readers(8, 6), tooNew},
+		"newer, for newer builds":     {newer + readers(8, 8), tooNew},
+		"newer, and this build may":   {newer + readers(8, 7), ""},
+		"newer, and older builds may": {newer + readers(8, 1), ""},
+		"newer than it says":          {newer + readers(9, 7), tooNew},
 		"newer, and cannot tell":      {newer + `; DROP FUNCTION nudged.schema_readers()`, tooNew},
-		"older, and says anybody may": {`DELETE FROM nudged.schema_migrations WHERE version_id = 6` + readers(5, 1), older},
+		"older, and says anybody may": {`DELETE FROM nudged.schema_migrations WHERE version_id = 7` + readers(6, 1), older},
 	}
-	if latest, err := migrations.Latest(); err != nil || latest != 6 {
-		t.Fatalf("the newest migration is %d (%v): the texts above expect 6", latest, err)
+	if latest, err := migrations.Latest(); err != nil || latest != 7 {
+		t.Fatalf("the newest migration is %d (%v): the texts above expect 7", latest, err)
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -75,6 +75,8 @@ func anchorText(t time.Time) string {
 // Words says what is wrong, to stand after a colon.
 func (m Mistake) Words() string {
 	switch m.Problem {
+	case ProblemUnreadable:
+		return "a view in the place of requests, links or documents fails for its row"
 	case ProblemUnknownCadence:
 		return fmt.Sprintf("the configuration has no cadence %q", m.Value)
 	case ProblemBadAnchor:
@@ -96,7 +98,7 @@ func (m Mistake) Words() string {
 // Effect says what comes of it, to stand after Words.
 func (m Mistake) Effect() string {
 	switch m.Problem {
-	case ProblemUnknownCadence, ProblemBadAnchor:
+	case ProblemUnreadable, ProblemUnknownCadence, ProblemBadAnchor:
 		return "nothing is sent before that is put right"
 	case ProblemUnknownZone:
 		if m.Instead != "" {

@@ -43,13 +43,13 @@ func (s *Scheduler) pass(ctx context.Context) error {
 	}
 	policy := s.policy.Load()
 	request.PlannedBy = policy.Fingerprint
-	taking := 0
+	taking := map[string]bool{} // request ids
 	request.Plan = func(in Input) Decision {
 		d := s.plan(policy, in)
 		if d.Claim == nil {
 			return d
 		}
-		if taking == capacity {
+		if len(taking) == capacity && !taking[in.RequestID] {
 			// Nobody is free to send it: it waits among those whose wake has come, by its due.
 			d.Wake = in.Now
 			if !d.Claim.Retry {
@@ -58,7 +58,7 @@ func (s *Scheduler) pass(ctx context.Context) error {
 			d.Claim = nil
 			return d
 		}
-		taking++
+		taking[in.RequestID] = true
 		return d
 	}
 
@@ -80,7 +80,10 @@ func (s *Scheduler) pass(ctx context.Context) error {
 		s.log.Warn("a worker went away during a delivery: what became of it is unknown", "request_id", r.RequestID, "slot", r.Slot,
 			"link_created_at", r.LinkCreatedAt, "attempt", r.Attempt, "outcome", StateUnknown, "reason", ReasonWorkerLost)
 	}
-	s.demand.claimed(len(result.Tasks), open && (result.More || max(result.Due, taking) >= capacity))
+	for _, r := range result.Unreadable {
+		s.log.Warn("a request cannot be read; it is left alone for an hour, or until it is touched", "request_id", r.RequestID, "err", r.Err)
+	}
+	s.demand.claimed(len(result.Tasks), open && (result.More || max(result.Due, len(taking)) >= capacity))
 	for _, task := range result.Tasks {
 		s.flights.add(task.ClaimID, begun.Add(s.cfg.Lease))
 		s.queue <- queued{task: task, at: now} // it has room for all that demand allows

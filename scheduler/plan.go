@@ -83,7 +83,8 @@ type Problem string
 // The problems a plan can have.
 const (
 	ProblemNone           Problem = ""
-	ProblemUnknownCadence Problem = "unknown_cadence"     // the request is not planned at all
+	ProblemUnreadable     Problem = "unreadable_row"      // a view fails for its row: the request is not planned at all
+	ProblemUnknownCadence Problem = "unknown_cadence"     // neither
 	ProblemBadAnchor      Problem = "anchor_out_of_range" // neither
 	ProblemUnknownZone    Problem = "unknown_zone"        // planned in the default zone
 	ProblemUnknownLocale  Problem = "unknown_locale"      // mailed in the default language
@@ -92,7 +93,7 @@ const (
 
 // Problems are the problems that exist, the gravest first: the values of the metric label.
 func Problems() []Problem {
-	return []Problem{ProblemUnknownCadence, ProblemBadAnchor, ProblemUnknownZone, ProblemUnknownLocale, ProblemBadReplyTo}
+	return []Problem{ProblemUnreadable, ProblemUnknownCadence, ProblemBadAnchor, ProblemUnknownZone, ProblemUnknownLocale, ProblemBadReplyTo}
 }
 
 // maxVerdicts bounds the rows that one plan writes. Slots that fell due before the newest row of

@@ -186,7 +186,7 @@ func TestRefreshInFlight(t *testing.T) {
 	got, err := s.Settle(context.Background(), Batch{HandOffs: []HandOff{{
 		ClaimID: task.ClaimID, LinkCreatedAt: task.Link.CreatedAt, Recipient: task.Request.RecipientEmail,
 	}}})
-	if diff := cmp.Diff([]HandOffResult{{task.ClaimID, ReasonLinkReplaced}}, got); diff != "" || err != nil {
+	if diff := cmp.Diff([]HandOffResult{{ClaimID: task.ClaimID, Reason: ReasonLinkReplaced}}, got); diff != "" || err != nil {
 		t.Errorf("hand-off %v (-want +got):\n%s", err, diff)
 	}
 	s.until("2026-05-07T10:00Z")

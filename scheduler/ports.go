@@ -77,7 +77,7 @@ type Pass struct {
 	Due    int           // how many requests whose wake has come to look at, at most; accounts take turns
 	// PlannedBy is the fingerprint of what Plan goes by; wakes computed by another one are computed anew.
 	PlannedBy int32
-	// Plan decides about one request; it is called once for each one taken.
+	// Plan decides about one request. It may be called again for the same one, where the pass begins again.
 	Plan func(Input) Decision
 }
 
@@ -94,7 +94,14 @@ type PassResult struct {
 	LeaseLost int // claims of vanished workers that became deferred
 	// Unknown are hand-offs of vanished workers that became unknown, as far as they are needed to tell
 	// about them: request, link, slot, attempt and worker.
-	Unknown []Reminder
+	Unknown    []Reminder
+	Unreadable []Unreadable // left alone for a while
+}
+
+// Unreadable is a request that a view in the place of the application's tables fails for, and how.
+type Unreadable struct {
+	RequestID string
+	Err       error
 }
 
 // Settlement is one outcome on its way to the ledger.
@@ -124,6 +131,7 @@ type HandOff struct {
 type HandOffResult struct {
 	ClaimID ClaimID
 	Reason  Reason // empty: go ahead; else nothing may be sent, and the ledger says why
+	Err     error  // why it could not be marked: the claim is left to its lease, and the ledger will say lease_lost
 }
 
 // Batch is one commit: outcomes to record and claims to hand off.

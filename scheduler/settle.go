@@ -243,34 +243,39 @@ func (w *settler) recorded() {
 }
 
 func (w *settler) handedOff(results []HandOffResult) {
-	verdicts := make(map[ClaimID]Reason, len(results))
+	verdicts := make(map[ClaimID]HandOffResult, len(results))
 	for _, r := range results {
-		verdicts[r.ClaimID] = r.Reason
+		verdicts[r.ClaimID] = r
 	}
 	for _, c := range w.waiting {
-		reason, ours := verdicts[c.task.ClaimID]
+		verdict, ours := verdicts[c.task.ClaimID]
 		switch {
 		case !ours: // the lease was lost, and whoever has it now goes on from there
 			w.s.flights.remove(c.task.ClaimID)
-		case reason == "":
+		case verdict.Reason == "":
 			w.inWindow++
 			w.s.handed <- c
 		default:
 			w.s.flights.remove(c.task.ClaimID)
-			w.s.noteRefusal(c.task, reason)
+			w.s.noteRefusal(c.task, verdict)
 		}
 	}
 	w.waiting = w.waiting[:0]
 }
 
 // noteRefusal counts a reminder that the hand-off did not let go.
-func (s *Scheduler) noteRefusal(task Task, reason Reason) {
+func (s *Scheduler) noteRefusal(task Task, verdict HandOffResult) {
 	state := StateSkipped
-	if slices.Contains(SkipReasons(), reason) {
-		s.metrics.skipped.WithLabelValues(string(reason)).Inc()
+	if slices.Contains(SkipReasons(), verdict.Reason) {
+		s.metrics.skipped.WithLabelValues(string(verdict.Reason)).Inc()
 	} else {
 		state = StateDeferred
 	}
-	s.log.Info("not handed off", "request_id", task.Request.ID, "slot", task.Slot.Name,
-		"link_created_at", task.Link.CreatedAt, "attempt", task.Attempt, "outcome", state, "reason", reason)
+	log := s.log.With("request_id", task.Request.ID, "slot", task.Slot.Name,
+		"link_created_at", task.Link.CreatedAt, "attempt", task.Attempt, "outcome", state, "reason", verdict.Reason)
+	if verdict.Err != nil {
+		log.Warn("not handed off; the claim is left to its lease", "err", verdict.Err)
+		return
+	}
+	log.Info("not handed off")
 }

@@ -156,19 +156,6 @@ func TestIdOfAnotherType(t *testing.T) {
 	}
 }
 
-// TestViewThatFailsForARow: what PostgreSQL says of a value that does not convert quotes it, and it may be a link.
-func TestViewThatFailsForARow(t *testing.T) {
-	f := newFixture(t)
-	f.due(1)
-	f.exec(`ALTER TABLE nudged.links RENAME TO app_links`)
-	f.exec(`CREATE VIEW nudged.links AS
-		SELECT request_id, url::uuid::text AS url, created_at, expires_at, revoked_at FROM nudged.app_links`)
-	_, err := f.store.RunPass(t.Context(), scheduler.Pass{Worker: "a", Lease: time.Minute, Fresh: 500, Due: 500, Plan: f.policy.Plan})
-	if err == nil || strings.Contains(err.Error(), "https:") || !strings.Contains(err.Error(), "22P02") {
-		t.Errorf("got %v, want the SQLSTATE and no link", err)
-	}
-}
-
 // TestDeadlineIsADay: an instant has a day in each zone, and nudged would have to guess which is meant.
 func TestDeadlineIsADay(t *testing.T) {
 	f := newFixture(t)

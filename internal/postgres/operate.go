@@ -132,8 +132,11 @@ func (s *Store) EachOpen(ctx context.Context, f func(scheduler.Input) error) err
 			return nil
 		}
 		inputs, err := readInputs(ctx, s.pool, ids, false)
+		if failsForARow(err) {
+			inputs, err = readOneByOne(ctx, s.pool, ids)
+		}
 		if err != nil {
-			return err
+			return ofAView(err)
 		}
 		for _, in := range inputs {
 			if err := f(in); err != nil {

@@ -3,20 +3,34 @@ package postgres
 import (
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgtype"
 
 	"nudged/scheduler"
 )
 
-// RunPass recovers, takes, plans and claims in one short transaction.
+// unreadableFor is how long a request is left alone that a view fails for, unless it is touched. Nobody touches it
+// where it is the view that is put right.
+const unreadableFor = time.Hour
+
+// RunPass recovers, takes, plans and claims in one short transaction. Where a view fails for a row, it begins again
+// and finds out for which.
 func (s *Store) RunPass(ctx context.Context, p scheduler.Pass) (scheduler.PassResult, error) {
+	result, err := s.runPass(ctx, p, false)
+	if failsForARow(err) {
+		result, err = s.runPass(ctx, p, true)
+	}
+	if err != nil {
+		return scheduler.PassResult{}, fmt.Errorf("run a pass: %w", ofAView(err))
+	}
+	return result, nil
+}
+
+// runPass is one try. careful: requests that a view fails for are looked for first, and left alone.
+func (s *Store) runPass(ctx context.Context, p scheduler.Pass, careful bool) (scheduler.PassResult, error) {
 	var result scheduler.PassResult
 	var got taken
 	var accounts []string // of the requests that were looked at
@@ -26,9 +40,17 @@ func (s *Store) RunPass(ctx context.Context, p scheduler.Pass) (scheduler.PassRe
 		if got, err = s.take(ctx, tx, p, &result); err != nil || len(got.ids) == 0 {
 			return err
 		}
-		w := newWrites(p, s.overViews.Load())
-		accounts = accounts[:0]
-		err = eachInput(ctx, tx, got.ids, s.overViews.Load(), func(in scheduler.Input) error {
+		views := s.overViews.Load()
+		w := newWrites(p, views)
+		if careful {
+			if result.Unreadable, err = unreadable(ctx, tx, p, got.ids, views); err != nil {
+				return err
+			}
+			if err := w.leaveAlone(result.Unreadable, result.Now.Add(unreadableFor)); err != nil {
+				return err
+			}
+		}
+		err = eachInput(ctx, tx, readable(got.ids, result.Unreadable), views, func(in scheduler.Input) error {
 			if in.Request != nil {
 				accounts = append(accounts, in.Request.AccountID)
 			}
@@ -40,30 +62,12 @@ func (s *Store) RunPass(ctx context.Context, p scheduler.Pass) (scheduler.PassRe
 		return w.send(ctx, tx, &result)
 	})
 	if err != nil {
-		return scheduler.PassResult{}, fmt.Errorf("run a pass: %w", ofAView(err))
+		return scheduler.PassResult{}, err
 	}
 	s.restless.calm(got.woken, got.locked)
 	s.restless.add(got.lost...)
 	result.More = s.turns.over(p.Due, got.offered, result.Due, accounts)
 	return result, nil
-}
-
-// ofAView says where to look when a view in the place of a table makes a statement fail. PostgreSQL names the operator
-// that it does not find for a column of another type, and neither view nor column. Of a value that a view cannot
-// convert it quotes the value, which may be a link or an address: those words go no further.
-func ofAView(err error) error {
-	const undefinedFunction, dataException = "42883", "22"
-	refusal, ok := errors.AsType[*pgconn.PgError](err)
-	switch {
-	case !ok:
-		return err
-	case refusal.Code == undefinedFunction:
-		return fmt.Errorf("a view in the place of requests, links or documents has a column of another type, such as an id that is not text: %w", err)
-	case strings.HasPrefix(refusal.Code, dataException):
-		return fmt.Errorf("a view in the place of requests, links or documents fails for a row, which stops every pass: let it give NULL there (SQLSTATE %s; the server's log has the value)", refusal.Code)
-	default:
-		return err
-	}
 }
 
 // writes gathers what the plans of one pass decided, column by column.
@@ -100,6 +104,16 @@ type writes struct {
 
 func newWrites(p scheduler.Pass, views bool) *writes {
 	return &writes{pass: p, views: views, tasks: map[scheduler.ClaimID]*scheduler.Task{}}
+}
+
+// leaveAlone plans nothing for some requests but when to look at them again.
+func (w *writes) leaveAlone(requests []scheduler.Unreadable, until time.Time) error {
+	for _, r := range requests {
+		if err := w.add(scheduler.Input{RequestID: r.RequestID}, scheduler.Decision{Problem: scheduler.ProblemUnreadable, Wake: until}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (w *writes) add(in scheduler.Input, d scheduler.Decision) error {

@@ -219,7 +219,7 @@ func scanDocument(row pgx.CollectableRow) (document, error) {
 func (s *Store) Load(ctx context.Context, requestID string) (scheduler.Input, []scheduler.Document, error) {
 	inputs, err := readInputs(ctx, s.pool, []string{requestID}, false)
 	if err != nil {
-		return scheduler.Input{}, nil, err
+		return scheduler.Input{}, nil, ofAView(err)
 	}
 	rows, err := s.pool.Query(ctx, documentsSQL, []string{requestID})
 	if err != nil {
@@ -227,7 +227,7 @@ func (s *Store) Load(ctx context.Context, requestID string) (scheduler.Input, []
 	}
 	found, err := pgx.CollectRows(rows, scanDocument)
 	if err != nil {
-		return scheduler.Input{}, nil, fmt.Errorf("read documents: %w", err)
+		return scheduler.Input{}, nil, fmt.Errorf("read documents: %w", ofAView(err))
 	}
 	documents := make([]scheduler.Document, len(found))
 	for i, d := range found {

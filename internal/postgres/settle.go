@@ -12,9 +12,33 @@ import (
 	"nudged/scheduler"
 )
 
-// Settle records outcomes and hands off claims in one commit and one round trip: a batch outside
-// a transaction block is one implicit transaction.
+// Settle records outcomes and hands off claims in one commit. Where a view fails for the row of a hand-off, it would
+// hold up what the others wait for: then the outcomes go first, and each hand-off in a commit of its own. A claim
+// that the view fails for is left to its lease, and the next pass looks at its request.
 func (s *Store) Settle(ctx context.Context, b scheduler.Batch) ([]scheduler.HandOffResult, error) {
+	results, err := s.settle(ctx, b)
+	if !failsForARow(err) {
+		return results, ofAView(err)
+	}
+	if _, err := s.settle(ctx, scheduler.Batch{Settlements: b.Settlements}); err != nil {
+		return nil, err
+	}
+	for _, h := range b.HandOffs {
+		one, err := s.settle(ctx, scheduler.Batch{HandOffs: []scheduler.HandOff{h}, Lease: b.Lease})
+		switch {
+		case failsForARow(err):
+			one = []scheduler.HandOffResult{{ClaimID: h.ClaimID, Reason: scheduler.ReasonLeaseLost, Err: ofAView(err)}}
+			s.restless.add(h.RequestID)
+		case err != nil:
+			return nil, err
+		}
+		results = append(results, one...)
+	}
+	return results, nil
+}
+
+// settle is one commit and one round trip: a batch outside a transaction block is one implicit transaction.
+func (s *Store) settle(ctx context.Context, b scheduler.Batch) ([]scheduler.HandOffResult, error) {
 	if len(b.Settlements) == 0 && len(b.HandOffs) == 0 {
 		return nil, nil
 	}
@@ -27,7 +51,7 @@ func (s *Store) Settle(ctx context.Context, b scheduler.Batch) ([]scheduler.Hand
 		queueHandOffs(batch, b.HandOffs, b.Lease, &results)
 	})
 	if err := s.pool.SendBatch(ctx, batch).Close(); err != nil {
-		return nil, fmt.Errorf("settle %d outcomes and hand off %d reminders: %w", len(b.Settlements), len(b.HandOffs), ofAView(err))
+		return nil, fmt.Errorf("settle %d outcomes and hand off %d reminders: %w", len(b.Settlements), len(b.HandOffs), err)
 	}
 	s.restless.add(changed(b.HandOffs, results)...)
 	return results, nil

@@ -123,7 +123,7 @@ COMMENT ON FUNCTION nudged.requests_updated() IS 'Trigger: look at requests whos
 
 CREATE FUNCTION nudged.schema_readers(OUT version bigint, OUT oldest_reader bigint) RETURNS record
     LANGUAGE sql IMMUTABLE
-    AS $$ SELECT 6::bigint, 3::bigint $$;
+    AS $$ SELECT 7::bigint, 3::bigint $$;
 
 COMMENT ON FUNCTION nudged.schema_readers(OUT version bigint, OUT oldest_reader bigint) IS 'The version of this schema, and the oldest version a build may know to work on it.';
 
@@ -411,7 +411,7 @@ CREATE TABLE nudged.schedules (
     problem text,
     account_id text,
     planned_by integer,
-    CONSTRAINT schedules_problem CHECK ((problem = ANY (ARRAY['unknown_cadence'::text, 'anchor_out_of_range'::text, 'unknown_zone'::text, 'unknown_locale'::text, 'invalid_reply_to'::text])))
+    CONSTRAINT schedules_problem CHECK ((problem = ANY (ARRAY['unreadable_row'::text, 'unknown_cadence'::text, 'anchor_out_of_range'::text, 'unknown_zone'::text, 'unknown_locale'::text, 'invalid_reply_to'::text])))
 )
 WITH (fillfactor='70', autovacuum_vacuum_scale_factor='0.02', autovacuum_vacuum_threshold='1000');
 

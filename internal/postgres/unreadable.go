@@ -1,0 +1,101 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"nudged/scheduler"
+)
+
+// failsForARow tells whether a statement failed for what one row of a view holds: a value that does not convert, a
+// division by zero, a subquery with two rows, an exception that a function raises. Other rows may well be read.
+func failsForARow(err error) bool {
+	refusal, ok := errors.AsType[*pgconn.PgError](err)
+	if !ok {
+		return false
+	}
+	const dataException, cardinalityViolation, raised = "22", "21", "P0"
+	return slices.ContainsFunc([]string{dataException, cardinalityViolation, raised}, func(class string) bool {
+		return strings.HasPrefix(refusal.Code, class)
+	})
+}
+
+// ofAView says where to look when a view in the place of a table makes a statement fail. PostgreSQL names the operator
+// that it does not find for a column of another type, and neither view nor column. Of a value that a view cannot
+// convert it quotes the value, which may be a link or an address: those words go no further.
+func ofAView(err error) error {
+	const undefinedFunction = "42883"
+	refusal, ok := errors.AsType[*pgconn.PgError](err)
+	switch {
+	case ok && refusal.Code == undefinedFunction:
+		return fmt.Errorf("a view in the place of requests, links or documents has a column of another type, such as an id that is not text: %w", err)
+	case failsForARow(err):
+		return fmt.Errorf("a view in the place of requests, links or documents fails for a row: let it give NULL there (SQLSTATE %s; the server's log has the value)", refusal.Code)
+	default:
+		return err
+	}
+}
+
+// unreadable finds those of a pass's requests that a view fails for: in their own rows, or in the documents of a mail
+// that is due. It halves what fails until single requests are left. Each try is a savepoint, so that tx goes on.
+func unreadable(ctx context.Context, tx pgx.Tx, p scheduler.Pass, ids []string, views bool) ([]scheduler.Unreadable, error) {
+	err := pgx.BeginFunc(ctx, tx, func(tx pgx.Tx) error {
+		var mailed []string
+		err := eachInput(ctx, tx, ids, views, func(in scheduler.Input) error {
+			if p.Plan(in).Claim != nil {
+				mailed = append(mailed, in.RequestID)
+			}
+			return nil
+		})
+		if err != nil || len(mailed) == 0 {
+			return err
+		}
+		batch := &pgx.Batch{}
+		queueForApplication(ctx, batch, views, func() { batch.Queue(documentsSQL, mailed) })
+		return tx.SendBatch(ctx, batch).Close()
+	})
+	switch {
+	case err == nil:
+		return nil, nil
+	case !failsForARow(err):
+		return nil, err
+	case len(ids) == 1:
+		return []scheduler.Unreadable{{RequestID: ids[0], Err: ofAView(err)}}, nil
+	}
+	half := len(ids) / 2
+	first, err := unreadable(ctx, tx, p, ids[:half], views)
+	if err != nil {
+		return nil, err
+	}
+	second, err := unreadable(ctx, tx, p, ids[half:], views)
+	return append(first, second...), err
+}
+
+// readable lists the requests of some ids but those that cannot be read, in the same order.
+func readable(ids []string, not []scheduler.Unreadable) []string {
+	if len(not) == 0 {
+		return ids
+	}
+	return slices.DeleteFunc(slices.Clone(ids), func(id string) bool {
+		return slices.ContainsFunc(not, func(u scheduler.Unreadable) bool { return u.RequestID == id })
+	})
+}
+
+// readOneByOne reads the requests of some ids outside of a transaction, and names the first that a view fails for.
+func readOneByOne(ctx context.Context, db querier, ids []string) ([]scheduler.Input, error) {
+	var inputs []scheduler.Input
+	for _, id := range ids {
+		one, err := readInputs(ctx, db, []string{id}, false)
+		if err != nil {
+			return nil, fmt.Errorf("request %q: %w", id, ofAView(err))
+		}
+		inputs = append(inputs, one...)
+	}
+	return inputs, nil
+}
