@@ -12,7 +12,8 @@
 //  4. Only regular files are read, links followed, and no more of them than fits: a pipe, a device or
 //     a log named by mistake neither holds a command up nor fills its memory.
 //  5. A secret is read from a file when the configuration is loaded and does not print: not in a
-//     mistake, not with any verb of fmt, not in a log, not as JSON.
+//     mistake, not with any verb of fmt, not in a log, not as JSON. No mistake repeats the value of an
+//     unknown key, or a piece of a text that is no YAML.
 //  6. The file is read in one walk: a key that no decoder asked for is unknown, so the schema is
 //     written down once, in schema.go.
 package config

@@ -3,6 +3,7 @@ package config
 import (
 	"bytes"
 	"errors"
+	"regexp"
 	"strings"
 	"unicode/utf8"
 
@@ -38,6 +39,9 @@ func (r *reader) root(data []byte) ast.Node {
 	return found
 }
 
+// quoted matches what the YAML parser repeats of the file: it may be a password that began with a | or a >.
+var quoted = regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)
+
 // syntax turns an error of the YAML parser, which carries a picture of the source, into one line.
 func (r *reader) syntax(err error) {
 	at, reason := 1, err.Error()
@@ -47,7 +51,7 @@ func (r *reader) syntax(err error) {
 			at = token.Position.Line
 		}
 	}
-	r.add(place{r.file, at}, "", "not valid YAML: "+reason, "")
+	r.add(place{r.file, at}, "", "not valid YAML: "+quoted.ReplaceAllString(reason, `"…"`), "")
 }
 
 // invalidLine returns the line of the first byte that is not UTF-8.
@@ -78,8 +82,11 @@ func lineOf(node ast.Node) int {
 	return 1
 }
 
-// kind returns words for what a node is, for nodes that are not a single value.
+// kind returns words for what a node is.
 func kind(node ast.Node) string {
+	if _, ok := scalarText(node); ok {
+		return "a single value"
+	}
 	switch node.(type) {
 	case *ast.MappingNode:
 		return "a section"

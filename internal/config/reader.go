@@ -79,7 +79,7 @@ func (r *reader) section(path string, node ast.Node) *section {
 			s.put(entry)
 		}
 	default:
-		r.add(place{r.file, lineOf(node)}, path, "want a section with keys", got(path, node))
+		r.add(place{r.file, lineOf(node)}, path, "want a section with keys", kind(node))
 	}
 	return s
 }
@@ -93,7 +93,7 @@ func (s *section) put(entry *ast.MappingValueNode) {
 	}
 	path := join(s.path, name)
 	if _, ok := s.values[name]; ok {
-		s.add(at, path, fmt.Sprintf("given twice, first on line %d", s.of[path].line), got(path, entry.Value))
+		s.add(at, join(s.path, leading(name)), fmt.Sprintf("given twice, first on line %d", s.of[path].line), "")
 		return
 	}
 	s.names = append(s.names, name)
@@ -114,13 +114,13 @@ func (s *section) sub(key string) *section {
 	return s.section(path, node)
 }
 
-// finish reports the keys that no decoder asked for.
+// finish reports the keys that no decoder asked for. Their values are not repeated: behind a misspelt key of
+// a secret stands the secret.
 func (s *section) finish() {
 	for _, name := range s.names {
 		if !slices.Contains(s.known, name) {
-			path := join(s.path, name)
 			reason := "unknown key, want one of " + strings.Join(s.known, ", ")
-			s.add(s.of[path], path, reason, got(path, s.values[name]))
+			s.add(s.of[join(s.path, name)], join(s.path, leading(name)), reason, "")
 		}
 	}
 }
@@ -180,16 +180,18 @@ func (r *reader) text(path string, node ast.Node) (string, bool) {
 	return text, ok
 }
 
-// got returns any value as a mistake shows it.
-func got(path string, node ast.Node) string {
-	if text, ok := scalarText(node); ok {
-		return show(path, text)
-	}
-	return kind(node)
-}
-
 // plainKey matches the keys that need no quotes in a path.
 var plainKey = regexp.MustCompile(`^[\pL\pN_-]+$`)
+
+// leading returns a key as far as it looks like one: behind that, as in "password hunter2" without its colon,
+// may stand what nobody is to read.
+func leading(key string) string {
+	cut := strings.IndexFunc(key, func(r rune) bool { return !plainKey.MatchString(string(r)) })
+	if cut < 0 {
+		return key
+	}
+	return key[:cut] + "…"
+}
 
 func join(path, key string) string {
 	if !plainKey.MatchString(key) {

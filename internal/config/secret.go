@@ -5,7 +5,6 @@ import (
 	"io"
 	"log/slog"
 	"regexp"
-	"strings"
 )
 
 // hidden is what stands in place of a secret.
@@ -42,14 +41,12 @@ func (Secret) LogValue() slog.Value { return slog.StringValue(hidden) }
 func (Secret) MarshalText() ([]byte, error) { return []byte(hidden), nil }
 
 // credentials matches texts that carry a password: a URL with user:password@, or a keyword list.
-var credentials = regexp.MustCompile(`(?i)://[^/\s]*:[^/\s]*@|\bpassword\s*=`)
+var credentials = regexp.MustCompile(`(?i)://[^/@\s]*:[^@]*@|password\s*=`)
 
-// show returns a value as a mistake may repeat it. Values that are secret, or look as if a secret
-// had been put in the wrong place, are not repeated.
+// show returns the value of a known key as a mistake may repeat it. Values that are secret, or look as if a
+// secret had been put in the wrong place, are not repeated.
 func show(path, text string) string {
-	key := strings.ToLower(path[strings.LastIndexByte(path, '.')+1:])
-	named := strings.Contains(key, "pass") || strings.Contains(key, "secret") || strings.Contains(key, "token")
-	if path == "database.url" || named && !strings.HasSuffix(key, "_file") || credentials.MatchString(text) {
+	if path == "database.url" || credentials.MatchString(text) {
 		return quote(hidden)
 	}
 	return quote(text)
