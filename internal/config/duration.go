@@ -21,13 +21,24 @@ const (
 
 var durationParts = regexp.MustCompile(`(?s)^(?:(\d+)w)?(?:(\d+)d)?(.*)$`)
 
-// duration returns a parser for what time.ParseDuration takes, preceded by weeks and days of 24
-// hours. A bare number is refused, and so is anything below the minimum.
+// duration returns a parser for what time.ParseDuration takes down to ms, preceded by weeks and days of
+// 24 hours. A bare number is refused, and so is anything below the minimum.
 func duration(minimum time.Duration) func(string) (time.Duration, error) {
 	return func(text string) (time.Duration, error) {
 		d, err := parseDuration(text)
 		if err == nil && d < minimum {
 			return 0, fmt.Errorf("too short, want at least %s", minimum)
+		}
+		return d, err
+	}
+}
+
+// zeroOr is duration for keys that zero switches off.
+func zeroOr(minimum time.Duration) func(string) (time.Duration, error) {
+	return func(text string) (time.Duration, error) {
+		d, err := parseDuration(text)
+		if err == nil && d > 0 && d < minimum {
+			return 0, fmt.Errorf("too short, want at least %s, or 0s for none", minimum)
 		}
 		return d, err
 	}
@@ -41,7 +52,7 @@ func parseDuration(text string) (time.Duration, error) {
 		return 0, errors.New("negative, " + wantDuration)
 	case strings.Trim(text, "0123456789.") == "":
 		return 0, errors.New("no unit, " + wantDuration)
-	case strings.ContainsAny(text, "+-"):
+	case strings.ContainsAny(text, "+-nuµμ"): // a sign inside, or one of the units below ms
 		return 0, errors.New(wantDuration)
 	}
 	parts := durationParts.FindStringSubmatch(text)

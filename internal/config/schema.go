@@ -117,7 +117,7 @@ func (r *reader) defaults(s *section, c *Defaults) {
 
 func (r *reader) limits(s *section, c *Limits) {
 	scalar(s, "max_lateness", &c.MaxLateness, duration(time.Second))
-	scalar(s, "min_gap", &c.MinGap, duration(0))
+	scalar(s, "min_gap", &c.MinGap, zeroOr(time.Second))
 	scalar(s, "retry_for", &c.RetryFor, duration(time.Second))
 	backoff := s.sub("retry_backoff")
 	scalar(backoff, "initial", &c.RetryBackoff.Initial, duration(time.Millisecond))
