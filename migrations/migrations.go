@@ -26,6 +26,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/pressly/goose/v3"
 	"github.com/pressly/goose/v3/lock"
@@ -182,19 +183,19 @@ func waitBriefly(ctx context.Context, conn *pgx.Conn) error {
 }
 
 func withProvider(ctx context.Context, url string, prepare func(context.Context, *pgx.Conn) error, use func(*goose.Provider) error) (err error) {
-	config, err := pgx.ParseConfig(url)
+	config, err := pgxpool.ParseConfig(url) // knows the parameters of the pool, which a server would refuse
 	if bad, ok := errors.AsType[*pgconn.ParseConfigError](err); ok {
 		bad.ConnString = "…" // the driver shows it, and does not recognise every password in it
 	}
 	if err != nil {
 		return fmt.Errorf("read the database url: %w", err)
 	}
-	config.RuntimeParams["timezone"] = "UTC" // goose keeps times without a zone
+	config.ConnConfig.RuntimeParams["timezone"] = "UTC" // goose keeps times without a zone
 	var options []stdlib.OptionOpenDB
 	if prepare != nil {
 		options = append(options, stdlib.OptionAfterConnect(prepare))
 	}
-	db := stdlib.OpenDB(*config, options...)
+	db := stdlib.OpenDB(*config.ConnConfig, options...)
 	defer func() { err = errors.Join(err, db.Close()) }()
 	if err := createSchema(ctx, db); err != nil {
 		return err

@@ -44,6 +44,8 @@ type globals struct {
 	stdout io.Writer
 	stderr io.Writer
 	flags  *commonFlags
+
+	databaseFrom string // the flag or the variable that the URL of flags came from
 }
 
 type commonFlags struct {
@@ -108,7 +110,19 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (status i
 		fmt.Fprintf(stderr, "nudged: %s (see nudged --help)\n", err)
 		return exitUsage
 	}
-	return fail(stderr, command.Run(&globals{ctx: ctx, stdout: stdout, stderr: stderr, flags: &cli.commonFlags}))
+	return fail(stderr, command.Run(&globals{
+		ctx: ctx, stdout: stdout, stderr: stderr, flags: &cli.commonFlags, databaseFrom: databaseFrom(command),
+	}))
+}
+
+// databaseFrom names what a URL beside the configuration file came from: the flag, or else its variable.
+func databaseFrom(command *kong.Context) string {
+	for _, step := range command.Path {
+		if step.Flag != nil && step.Flag.Name == "database.url" {
+			return "--database.url"
+		}
+	}
+	return "NUDGED_DATABASE_URL"
 }
 
 // fail prints an error, if there is one, and returns the exit status for it.

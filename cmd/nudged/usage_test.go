@@ -174,11 +174,6 @@ func TestMistakesThatShowLate(t *testing.T) {
 	const locale = `set up the mailer: read templates: there are none for the default locale "ja"`
 	s.refused(2, s.config+": mail.templates: "+locale, "check-config")
 	s.refused(2, "nudged: "+locale, "run", "--web.listen-address=127.0.0.1:0")
-	s.writeConfig(good)
-	s.url = "host=localhost port=many"
-	for _, command := range [][]string{{"explain", "r"}, {"run", "--web.listen-address=127.0.0.1:0"}} {
-		s.refuse(2, "nudged: read the database url: ", command...)
-	}
 }
 
 // --dev tells the port that it has, not the one that was asked for.

@@ -32,10 +32,15 @@ func (g *globals) load(needs ...config.Need) (*config.Config, error) {
 }
 
 func (g *globals) overrides(needs ...config.Need) config.Overrides {
-	return config.Overrides{DatabaseURL: g.flags.DatabaseURL, WithoutRelay: !slices.Contains(needs, config.NeedMail)}
+	return config.Overrides{
+		DatabaseURL: g.flags.DatabaseURL, DatabaseURLFrom: g.databaseFrom,
+		WithoutRelay: !slices.Contains(needs, config.NeedMail),
+		Checks:       config.Checks{DatabaseURL: postgres.CheckURL},
+	}
 }
 
-// newStore makes the store. It connects to nothing, so what fails is the URL.
+// newStore makes the store. It connects to nothing, so what fails is the URL, of which a file may have changed
+// since it was checked.
 func newStore(ctx context.Context, cfg *config.Config) (*postgres.Store, error) {
 	store, err := postgres.Open(ctx, postgres.Config{URL: cfg.Database.URL.Reveal()})
 	if err != nil {

@@ -100,10 +100,18 @@ type Backoff struct {
 
 // Overrides are settings that a flag or the environment gives. They win over the file.
 type Overrides struct {
-	DatabaseURL string
+	DatabaseURL     string
+	DatabaseURLFrom string // the flag or the variable that gave it: it stands for the key in a mistake
 	// WithoutRelay leaves smtp.password_file unread: a command that speaks to no relay works where
 	// that secret is not, such as beside a service that is down and has taken it along.
 	WithoutRelay bool
+	Checks       Checks
+}
+
+// Checks are those of values that only another package understands; nil checks nothing. A user reads
+// their errors behind the name of the key.
+type Checks struct {
+	DatabaseURL func(url string) error // the error must not hold any of the URL that may be secret
 }
 
 // Need is something that some commands cannot do without.
@@ -151,7 +159,8 @@ func Parse(name string, data []byte, o Overrides, needs ...Need) (*Config, error
 
 func parse(name string, data []byte, o Overrides, needs []Need) (*Config, Mistakes) {
 	r := &reader{
-		places: places{file: name, of: map[string]place{}}, dir: filepath.Dir(name), sum: sha256.New(), withoutRelay: o.WithoutRelay,
+		places: places{file: name, of: map[string]place{}}, dir: filepath.Dir(name), sum: sha256.New(),
+		withoutRelay: o.WithoutRelay, checks: o.Checks,
 	}
 	r.sum.Write(data)
 	c := standard()
@@ -164,7 +173,7 @@ func parse(name string, data []byte, o Overrides, needs []Need) (*Config, Mistak
 	r.decode(root, c, o)
 	root.finish()
 	r.rules(c)
-	r.needs(c, needs)
+	r.needs(c, needs, o)
 	r.mistakes.sort(name)
 	c.Hash = hex.EncodeToString(r.sum.Sum(nil))[:12]
 	return c, r.mistakes

@@ -261,7 +261,7 @@ func TestOverrides(t *testing.T) {
 			t.Errorf("%q: URL %q", text, got)
 		}
 	}
-	_, err := Load("", Overrides{DatabaseURL: "mysql://hunter2@localhost"})
+	_, err := Load("", Overrides{DatabaseURL: "mysql://hunter2@localhost", DatabaseURLFrom: "--database.url"})
 	want := `--database.url: want postgres://user@host/database, or keywords such as host=/run/postgresql dbname=app (got "<secret>")`
 	if err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)

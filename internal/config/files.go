@@ -129,7 +129,7 @@ func (r *reader) databaseURLFile(name string) (Secret, error) {
 	if err != nil {
 		return Secret{}, err
 	}
-	if _, err := databaseURL(secret.Reveal()); err != nil {
+	if _, err := r.databaseURL(secret.Reveal()); err != nil {
 		return Secret{}, errors.New("in the file: " + err.Error())
 	}
 	return secret, nil

@@ -45,6 +45,7 @@ type reader struct {
 	sum      hash.Hash // over every file that was read, secrets excepted
 
 	withoutRelay bool
+	checks       Checks
 }
 
 func (r *reader) add(at place, path, reason, got string) {

@@ -63,7 +63,7 @@ func (r *reader) mailRules(c *Config) {
 
 // needs checks that what a command cannot do without is there. A key that is wrong by itself, or that
 // lies in a section that is, is left out.
-func (r *reader) needs(c *Config, needs []Need) {
+func (r *reader) needs(c *Config, needs []Need, o Overrides) {
 	want := func(key string, empty bool, reason string) {
 		section, _, _ := strings.Cut(key, ".")
 		if empty && !r.wrong(key) && !r.mistakes.exactly(section) {
@@ -73,7 +73,7 @@ func (r *reader) needs(c *Config, needs []Need) {
 	for _, need := range needs {
 		switch need {
 		case NeedDatabase:
-			empty := c.Database.URL.Empty() && !r.wrong("database.url_file") && !r.wrong("--database.url")
+			empty := c.Database.URL.Empty() && !r.wrong("database.url_file") && o.DatabaseURL == ""
 			want("database.url", empty, "set it, database.url_file, --database.url or NUDGED_DATABASE_URL")
 		case NeedMail:
 			want("smtp.host", c.SMTP.Host == "", "want the name of the relay")

@@ -51,15 +51,15 @@ func (r *reader) decode(root *section, c *Config, o Overrides) {
 
 func (r *reader) database(s *section, c *Database, o Overrides) {
 	read := optional(r.databaseURLFile)
-	override, err := optional(databaseURL)(o.DatabaseURL)
+	override, err := optional(r.databaseURL)(o.DatabaseURL)
 	if err != nil {
-		r.add(place{}, "--database.url", err.Error(), quote(hidden))
+		r.add(place{}, o.DatabaseURLFrom, err.Error(), quote(hidden))
 	}
 	if o.DatabaseURL != "" {
 		read = unread // the file may be absent where somebody gives the URL by hand
 	}
 	var inline, file Secret
-	scalar(s, "url", &inline, optional(databaseURL))
+	scalar(s, "url", &inline, optional(r.databaseURL))
 	scalar(s, "url_file", &file, read)
 	if !inline.Empty() && !file.Empty() {
 		r.mistake("database.url_file", "given together with database.url, want one of them", "")

@@ -220,21 +220,20 @@ func locale(text string) (string, error) {
 	return text, nil
 }
 
-// databaseURL checks as much as can be checked without a driver. Its error never holds the text.
-func databaseURL(text string) (Secret, error) {
-	wrong := errors.New("want postgres://user@host/database, or keywords such as host=/run/postgresql dbname=app")
-	if strings.ContainsFunc(text, unicode.IsControl) {
-		return Secret{}, wrong
+// keywords matches what begins like host=/run/postgresql dbname=app.
+var keywords = regexp.MustCompile(`^ *\w+ *=`)
+
+// databaseURL checks which of the two forms a URL has, and leaves the rest to the driver. Its error never
+// holds the text.
+func (r *reader) databaseURL(text string) (Secret, error) {
+	known := strings.HasPrefix(text, "postgres://") || strings.HasPrefix(text, "postgresql://") || keywords.MatchString(text)
+	if !known || strings.ContainsFunc(text, unicode.IsControl) {
+		return Secret{}, errors.New("want postgres://user@host/database, or keywords such as host=/run/postgresql dbname=app")
 	}
-	if !strings.Contains(text, "://") {
-		if !strings.Contains(text, "=") {
-			return Secret{}, wrong
+	if r.checks.DatabaseURL != nil {
+		if err := r.checks.DatabaseURL(text); err != nil {
+			return Secret{}, err
 		}
-		return NewSecret(text), nil
-	}
-	u, err := url.Parse(text)
-	if err != nil || u.Scheme != "postgres" && u.Scheme != "postgresql" {
-		return Secret{}, wrong
 	}
 	return NewSecret(text), nil
 }

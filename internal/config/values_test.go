@@ -65,15 +65,28 @@ func TestHost(t *testing.T) {
 }
 
 func TestDatabaseURL(t *testing.T) {
-	for _, text := range []string{"postgres://nudged@localhost/app", "postgresql:///app?host=/run/postgresql", "host=/run dbname=app", "service=app"} {
-		if got, err := databaseURL(text); err != nil || got.Reveal() != text {
+	driver := errors.New("the driver says no")
+	r := reader{checks: Checks{DatabaseURL: func(url string) error {
+		if strings.Contains(url, "port") {
+			return driver
+		}
+		return nil
+	}}}
+	for _, text := range []string{
+		"postgres://nudged@localhost/app", "postgresql:///app?host=/run/postgres", "host=/run dbname=app", "service=app", " host = a",
+		"postgres://nudged@db1:5432,db2:5433/app", "host=a password=x://y",
+	} {
+		if got, err := r.databaseURL(text); err != nil || got.Reveal() != text {
 			t.Errorf("%q: %v", text, err)
 		}
 	}
-	for _, text := range []string{"app", "mysql://hunter2@a/b", "postgres://a:hunter2@h:port/b", "postgres://a\nhunter2", "://"} {
-		if _, err := databaseURL(text); err == nil || strings.Contains(err.Error(), "hunter2") {
+	for _, text := range []string{"app", "mysql://hunter2@a/b", "mysql://hunter2@a/b?c=d", "postgres://a\nhunter2", "://", "=hunter2"} {
+		if _, err := r.databaseURL(text); err == nil || strings.Contains(err.Error(), "hunter2") {
 			t.Errorf("%q: error %v", text, err)
 		}
+	}
+	if _, err := r.databaseURL("postgres://a:hunter2@h:port/b"); !errors.Is(err, driver) {
+		t.Errorf("got %v, want what the driver says", err)
 	}
 }
 

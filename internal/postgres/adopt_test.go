@@ -16,7 +16,10 @@ import (
 
 func TestBadURLDoesNotTellThePassword(t *testing.T) {
 	t.Parallel()
-	for _, url := range []string{"postgres://nudged:hunter2@localhost:port/app", "host=localhost password = hunter2 port=x", "postgres://nudged@localhost:hunter2/app"} {
+	for _, url := range []string{
+		"postgres://nudged:hunter2@localhost:port/app", "host=localhost password = hunter2 port=x", "postgres://nudged@localhost:hunter2/app",
+		"host=localhost password=two hunter2 port=1", "postgres://nudged:%zzhunter2@localhost/app", "postgres://localhost/app?target_session_attrs=a:hunter2@db/app",
+	} {
 		if _, err := postgres.Open(t.Context(), postgres.Config{URL: url}); err == nil || strings.Contains(err.Error(), "hunter2") {
 			t.Errorf("%s: got %v, want an error without the password", url, err)
 		}

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgtype"
 	"github.com/jackc/pgx/v5/pgxpool"
 
@@ -37,10 +36,7 @@ type Store struct {
 // Open reads the configuration and makes the pool. It does not connect yet, so that a daemon can
 // start before its database.
 func Open(ctx context.Context, cfg Config) (*Store, error) {
-	config, err := pgxpool.ParseConfig(cfg.URL)
-	if bad, ok := errors.AsType[*pgconn.ParseConfigError](err); ok {
-		bad.ConnString = "…" // the driver shows it, and does not recognise every password in it
-	}
+	config, err := parseURL(cfg.URL)
 	if err != nil {
 		return nil, fmt.Errorf("read the database url: %w", err)
 	}
