@@ -12,7 +12,7 @@ import (
 // found already. The error is TemplateProblems.
 func (m *Mailer) CheckTemplates() error {
 	problems := slices.Clone(m.problems)
-	for _, l := range m.languages.sets {
+	for _, l := range m.sets {
 		for _, task := range samples() {
 			if _, err := l.render(m.templateData(task, l), &buffers{}); err != nil {
 				problems = append(problems, problemOf(err))

@@ -19,7 +19,8 @@ const maxHeaderText = 480
 // usualHeader is what header and boundaries of a mail usually stay below, in bytes.
 const usualHeader = 1500
 
-// Compose implements scheduler.Mailer. The bytes depend on the task and the configuration alone.
+// Compose implements scheduler.Mailer. The bytes depend on the task, the configuration and
+// the default locale alone.
 func (m *Mailer) Compose(task scheduler.Task) (msg scheduler.Message, err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -33,7 +34,7 @@ func (m *Mailer) Compose(task scheduler.Task) (msg scheduler.Message, err error)
 	if err := checkURL(task.Link.URL); err != nil {
 		return scheduler.Message{}, composeError(scheduler.ReasonTemplateError, err)
 	}
-	language := m.languages.of(task.Request.Locale)
+	language := m.languages.Load().of(task.Request.Locale)
 	scratch, _ := m.scratch.Get().(*buffers)
 	defer m.scratch.Put(scratch)
 	body, err := language.render(m.templateData(task, language), scratch)

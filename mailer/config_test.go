@@ -34,8 +34,8 @@ func TestNewRefuses(t *testing.T) {
 		{func(c *mailer.Config) { c.IdempotencyHeader = "X: Y" }, `idempotency header "X: Y"`},
 		{func(c *mailer.Config) { c.Unsubscribe = "https://example.com/a b" }, "unsubscribe"},
 		{func(c *mailer.Config) { c.Templates = os.DirFS("no-such-folder") }, "read templates"},
-		{func(c *mailer.Config) { c.Locale = "sv" }, `none for the default locale "sv"`},
-		{func(c *mailer.Config) { c.Locale = "-" }, `none for the default locale "-"`},
+		{func(c *mailer.Config) { c.Locale = "sv" }, `no templates for the default locale "sv", want one of de, en, es, fr, it, nl, pt`},
+		{func(c *mailer.Config) { c.Locale = "-" }, `no templates for the default locale "-"`},
 	}
 	for _, row := range rows {
 		cfg := mailer.Config{Host: "relay.example.com", From: example()}

@@ -1,6 +1,7 @@
 package mailer
 
 import (
+	"fmt"
 	"io/fs"
 	"slices"
 	"strings"
@@ -29,6 +30,30 @@ func newLanguages(standard *localised, sets []*localised) languages {
 	return languages{matcher: language.NewMatcher(tags), sets: ordered}
 }
 
+// LocaleError says that there are no templates for the default locale.
+type LocaleError struct {
+	Locale string
+	Have   []string // the languages that there are templates for
+}
+
+func (e *LocaleError) Error() string {
+	return fmt.Sprintf("there are no templates for the default locale %q, want one of %s", e.Locale, strings.Join(e.Have, ", "))
+}
+
+// standing returns the languages with that of a locale as the standard one. The error is a *LocaleError.
+func standing(sets []*localised, locale string) (*languages, error) {
+	first, ok := newLanguages(sets[0], sets).find(locale)
+	if !ok {
+		have := make([]string, len(sets))
+		for i, l := range sets {
+			have[i] = l.locale
+		}
+		return nil, &LocaleError{Locale: locale, Have: have}
+	}
+	ls := newLanguages(first, sets)
+	return &ls, nil
+}
+
 // of returns the templates of the nearest language, or the standard ones.
 func (ls languages) of(locale string) *localised {
 	if l, ok := ls.find(locale); ok {
@@ -52,12 +77,27 @@ func (ls languages) find(locale string) (*localised, bool) {
 
 // Language returns the language that a mail for a locale is written in, as folders of templates are
 // named, such as fr or pt-br.
-func (m *Mailer) Language(locale string) string { return m.languages.of(locale).locale }
+func (m *Mailer) Language(locale string) string { return m.languages.Load().of(locale).locale }
+
+// SetLocale puts another default locale in force, for mails that are written from then on. The templates
+// are those of New: the error is a *LocaleError where they have none for it, and nothing is changed.
+func (m *Mailer) SetLocale(locale string) error {
+	ls, err := standing(m.sets, locale)
+	if err != nil {
+		return err
+	}
+	m.languages.Store(ls)
+	return nil
+}
 
 // Languages returns what Language would be of a mailer with these templates, which may be nil, and
-// this default locale.
+// this default locale. The error is a *LocaleError where they have none for that.
 func Languages(templates fs.FS, standard string) (func(locale string) string, error) {
-	found, _, err := loadTemplates(templates, standard)
+	sets, _, err := loadTemplates(templates)
+	if err != nil {
+		return nil, err
+	}
+	found, err := standing(sets, standard)
 	if err != nil {
 		return nil, err
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	gomail "github.com/wneessen/go-mail"
@@ -16,8 +17,9 @@ import (
 // once; each delivery under way has a connection of its own.
 type Mailer struct {
 	cfg       Config
-	sender    string // envelope sender
-	languages languages
+	sender    string       // envelope sender
+	sets      []*localised // in the order of their locales
+	languages atomic.Pointer[languages]
 	problems  TemplateProblems // of files that are not used
 	client    *gomail.Client
 	replies   *replyCounter
@@ -38,7 +40,11 @@ func New(cfg Config) (*Mailer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("configure mailer: %w", err)
 	}
-	languages, problems, err := loadTemplates(cfg.Templates, cfg.Locale)
+	sets, problems, err := loadTemplates(cfg.Templates)
+	if err != nil {
+		return nil, err
+	}
+	standard, err := standing(sets, cfg.Locale)
 	if err != nil {
 		return nil, err
 	}
@@ -53,11 +59,13 @@ func New(cfg Config) (*Mailer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("register metrics of the mailer: %w", err)
 	}
-	return &Mailer{
-		cfg: cfg, sender: sender, languages: languages, problems: problems, client: client, replies: replies,
+	m := &Mailer{
+		cfg: cfg, sender: sender, sets: sets, problems: problems, client: client, replies: replies,
 		pool:    pool{idleTimeout: cfg.IdleTimeout, maxAge: cfg.MaxAge, maxMessages: cfg.MaxMessages},
 		scratch: sync.Pool{New: func() any { return new(buffers) }},
-	}, nil
+	}
+	m.languages.Store(standard)
+	return m, nil
 }
 
 // Close retires the idle connections and waits until they are closed. A delivery that is still

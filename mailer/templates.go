@@ -40,19 +40,19 @@ type localised struct {
 }
 
 // loadTemplates puts the files of a folder, which may be nil, over the built-in ones. A language
-// whose own files cannot be used is as if it had none: the problems tell why. The error says that
-// nothing is there for the standard language.
-func loadTemplates(folder fs.FS, standard string) (languages, TemplateProblems, error) {
+// whose own files cannot be used is as if it had none: the problems tell why. The error is that of the
+// folder itself.
+func loadTemplates(folder fs.FS) ([]*localised, TemplateProblems, error) {
 	inner, _ := fs.Sub(builtIn, "templates") // the name is valid and the folder embedded
 	base, problems, err := readLayer(inner, "built-in ")
 	if err != nil {
-		return languages{}, nil, fmt.Errorf("read the built-in templates: %w", err)
+		return nil, nil, fmt.Errorf("read the built-in templates: %w", err)
 	}
 	layers := []layer{base}
 	if folder != nil {
 		own, mistakes, err := readLayer(folder, "")
 		if err != nil {
-			return languages{}, nil, fmt.Errorf("read templates: %w", err)
+			return nil, nil, fmt.Errorf("read templates: %w", err)
 		}
 		layers, problems = append(layers, own), append(problems, mistakes...)
 	}
@@ -71,11 +71,7 @@ func loadTemplates(folder fs.FS, standard string) (languages, TemplateProblems, 
 			sets = append(sets, l)
 		}
 	}
-	first, ok := newLanguages(sets[0], sets).find(standard)
-	if !ok {
-		return languages{}, nil, fmt.Errorf("read templates: there are none for the default locale %q", standard)
-	}
-	return newLanguages(first, sets), problems.sorted(), nil
+	return sets, problems.sorted(), nil
 }
 
 // parseLocale puts one language together. It is complete if there are no problems.

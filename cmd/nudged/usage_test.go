@@ -162,18 +162,14 @@ func TestListenAddresses(t *testing.T) {
 	s.refuseRun("nudged: listen for the web: listen tcp "+taken.Addr().String()+": bind: address already in use", "--web.listen-address="+taken.Addr().String())
 }
 
-// Mistakes of the configuration that show only where it is used are the user's all the same.
+// A mistake of the web configuration shows only where that is used, and is the user's all the same.
 func TestMistakesThatShowLate(t *testing.T) {
 	s := newSite(t, smtptest.Config{})
-	good, web := s.readConfig(), filepath.Join(s.dir, "web.yml")
+	web := filepath.Join(s.dir, "web.yml")
 	if err := os.WriteFile(web, []byte("tls_server_confg: {}\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	s.refuse(2, "field tls_server_confg not found", "run", "--web.listen-address=127.0.0.1:0", "--web.config.file="+web)
-	s.writeConfig(good + "defaults: {locale: ja}\n")
-	const locale = `set up the mailer: read templates: there are none for the default locale "ja"`
-	s.refused(2, s.config+": mail.templates: "+locale, "check-config")
-	s.refused(2, "nudged: "+locale, "run", "--web.listen-address=127.0.0.1:0")
 }
 
 // --dev tells the port that it has, not the one that was asked for.
