@@ -33,6 +33,7 @@ func (c *checkConfigCommand) Run(g *globals) error {
 // templates do, so that it finds their mistakes beside all others.
 func checkTemplates(cfg *config.Config) config.Mistakes {
 	whole := *cfg
+	whole.Defaults.Locale = "en" // built in: a default locale without templates is told of already
 	whole.SMTP = config.SMTP{Host: "localhost"}
 	whole.Mail = config.Mail{From: mail.Address{Address: "sample@example.com"}, Thread: cfg.Mail.Thread, Templates: cfg.Mail.Templates}
 	m, err := newMailer(&whole, nil, nil)

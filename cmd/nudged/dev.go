@@ -74,7 +74,7 @@ func reachable(address string) string {
 
 // devConfig is the configuration file, if there is one, with the parts that the box brings.
 func devConfig(g *globals, box *devbox.Box) (*config.Config, error) {
-	cfg, err := g.load()
+	cfg, err := g.load(config.NeedLanguage)
 	if err != nil {
 		return nil, err
 	}

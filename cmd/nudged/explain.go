@@ -24,7 +24,7 @@ func (c *explainCommand) Run(g *globals) error {
 	if err := c.check(); err != nil {
 		return err
 	}
-	cfg, err := g.load(config.NeedDatabase)
+	cfg, err := g.load(config.NeedDatabase, config.NeedLanguage)
 	if err != nil {
 		return err
 	}
@@ -34,7 +34,7 @@ func (c *explainCommand) Run(g *globals) error {
 	}
 	defer store.Close()
 	teller := teller{globals: g, cfg: cfg, store: store, count: int(c.Count)}
-	if teller.language, err = mailer.Languages(templatesOf(cfg), cfg.Defaults.Locale); err != nil {
+	if teller.language, err = mailer.Languages(templatesOf(cfg.Mail.Templates), cfg.Defaults.Locale); err != nil {
 		return err
 	}
 	if teller.warnings, err = doubts(g.ctx, store, cfg); err != nil {

@@ -3,9 +3,12 @@ package main
 import (
 	"context"
 	"crypto/tls"
+	"errors"
+	"fmt"
 	"io/fs"
 	"log/slog"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -35,8 +38,18 @@ func (g *globals) overrides(needs ...config.Need) config.Overrides {
 	return config.Overrides{
 		DatabaseURL: g.flags.DatabaseURL, DatabaseURLFrom: g.databaseFrom,
 		WithoutRelay: !slices.Contains(needs, config.NeedMail),
-		Checks:       config.Checks{DatabaseURL: postgres.CheckURL},
+		Checks:       config.Checks{DatabaseURL: postgres.CheckURL, Locale: checkLocale},
 	}
+}
+
+// checkLocale reports whether there are templates for a default locale. Of a folder that cannot be read,
+// whoever reads it tells.
+func checkLocale(templates, locale string) error {
+	_, err := mailer.Languages(templatesOf(templates), locale)
+	if none, ok := errors.AsType[*mailer.LocaleError](err); ok {
+		return fmt.Errorf("there are no templates for it, want one of %s, or a folder for it in mail.templates", strings.Join(none.Have, ", "))
+	}
+	return nil
 }
 
 // newStore makes the store. It connects to nothing, so what fails is the URL, of which a file may have changed
@@ -91,11 +104,11 @@ func repeatWithin(cfg *config.Config) time.Duration {
 }
 
 // templatesOf is the folder of the operator's own templates, or nil.
-func templatesOf(cfg *config.Config) fs.FS {
-	if cfg.Mail.Templates == "" {
+func templatesOf(folder string) fs.FS {
+	if folder == "" {
 		return nil
 	}
-	return config.Folder(cfg.Mail.Templates)
+	return config.Folder(folder)
 }
 
 func newMailer(cfg *config.Config, reg prometheus.Registerer, log *slog.Logger) (*mailer.Mailer, error) {
@@ -107,7 +120,7 @@ func newMailer(cfg *config.Config, reg prometheus.Registerer, log *slog.Logger) 
 		From: cfg.Mail.From, BounceAddress: cfg.Mail.BounceAddress, MessageIDDomain: cfg.Mail.MessageIDDomain,
 		Unsubscribe: cfg.Mail.Unsubscribe, NoThread: !cfg.Mail.Thread,
 		IdempotencyHeader: cfg.SMTP.IdempotencyHeader, DSN: cfg.SMTP.DSN,
-		Locale: cfg.Defaults.Locale, Templates: templatesOf(cfg), Registerer: reg, Logger: log,
+		Locale: cfg.Defaults.Locale, Templates: templatesOf(cfg.Mail.Templates), Registerer: reg, Logger: log,
 	})
 	if err != nil {
 		return nil, usagef("set up the mailer: %w", err)

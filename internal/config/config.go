@@ -111,7 +111,8 @@ type Overrides struct {
 // Checks are those of values that only another package understands; nil checks nothing. A user reads
 // their errors behind the name of the key.
 type Checks struct {
-	DatabaseURL func(url string) error // the error must not hold any of the URL that may be secret
+	DatabaseURL func(url string) error               // the error must not hold any of the URL that may be secret
+	Locale      func(templates, locale string) error // whether a folder, or what is built in, has templates for it
 }
 
 // Need is something that some commands cannot do without.
@@ -120,7 +121,8 @@ type Need string
 // What a command may need beyond a valid configuration.
 const (
 	NeedDatabase Need = "database"
-	NeedMail     Need = "mail"
+	NeedMail     Need = "mail"     // a relay, a sender, and NeedLanguage
+	NeedLanguage Need = "language" // templates for the default locale
 )
 
 // Load reads a configuration file and checks it, and that what is needed is there. An empty path

@@ -6,7 +6,7 @@
 //
 //  1. A *Config that Load, Parse or Default returned is valid: no other package checks a setting
 //     again. What only some commands need (a database, a relay) is asked for when it is loaded, and
-//     what only another package can tell (a URL) by the Checks that come with it.
+//     what only another package can tell (a URL, a language) by the Checks that come with it.
 //  2. One run reports every mistake, each on one line that names file, line, key and value. Nothing
 //     that a user writes into a file leads to a panic or a multi-line message.
 //  3. An unknown key, a key given twice, an anchor, alias, tag or merge key is a mistake.

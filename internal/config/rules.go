@@ -78,6 +78,19 @@ func (r *reader) needs(c *Config, needs []Need, o Overrides) {
 		case NeedMail:
 			want("smtp.host", c.SMTP.Host == "", "want the name of the relay")
 			want("mail.from", c.Mail.From.Address == "", "want the address that mail comes from")
+			r.language(c)
+		case NeedLanguage:
+			r.language(c)
 		}
+	}
+}
+
+// language checks that mails can be written where a request names no language.
+func (r *reader) language(c *Config) {
+	if r.checks.Locale == nil || r.wrong("defaults.locale") || r.wrong("mail.templates") {
+		return
+	}
+	if err := r.checks.Locale(c.Mail.Templates, c.Defaults.Locale); err != nil {
+		r.mistake("defaults.locale", err.Error(), c.Defaults.Locale)
 	}
 }
