@@ -16,7 +16,6 @@ import (
 	"nudged/internal/devbox"
 	"nudged/internal/postgres"
 	"nudged/internal/web"
-	"nudged/mailer"
 	"nudged/scheduler"
 )
 
@@ -34,18 +33,17 @@ type pages struct {
 	*daemon
 
 	registry prometheus.Gatherer
-	language func(locale string) string
 }
 
 // newPages are the pages of a daemon. The box is that of --dev, or nil.
-func newPages(d *daemon, g *globals, box *devbox.Box, registry prometheus.Gatherer, mail *mailer.Mailer, showAddresses bool) *web.Pages {
-	p := &pages{d, registry, mail.Language}
+func newPages(d *daemon, g *globals, box *devbox.Box, registry prometheus.Gatherer, showAddresses bool) *web.Pages {
+	p := &pages{d, registry}
 	shell := command{program: "nudged"}
 	if file, err := filepath.Abs(g.flags.ConfigFile); err == nil && g.flags.ConfigFile != "" {
 		shell.flags = append(shell.flags, "--config.file="+file)
 	}
 	shown := &web.Pages{
-		Overview: p.overview, Request: p.request, Compose: mail.Compose,
+		Overview: p.overview, Request: p.request, Compose: d.mail.Compose,
 		Zone:          func() *time.Location { return d.cfg.Load().Defaults.TimeZone },
 		ShowAddresses: showAddresses,
 	}
@@ -69,7 +67,7 @@ func (p *pages) overview(ctx context.Context) (web.Overview, error) {
 	}
 	values := gauges(p.registry)
 	o := web.Overview{
-		Now: status.Now, Environment: cfg.Environment, Trouble: cmp.Or(p.loop.Ready(), p.loop.Healthy()),
+		Now: status.Now, Environment: p.started.Environment, Trouble: cmp.Or(p.loop.Ready(), p.loop.Healthy()),
 		RelayUp: values["nudged_relay_up"] == 1, Open: p.open(),
 		OnTime: status.OnTime, Late: status.Late, LateAfter: lateAfter, Oldest: status.Oldest,
 		Unplanned: status.Unplanned, Limit: pageCount,
@@ -131,7 +129,7 @@ func (p *pages) request(ctx context.Context, id string) (web.Request, error) {
 	policy := policyOf(p.cfg.Load())
 	r := web.Request{Explanation: policy.Explain(in, events, pageSlots), Documents: documents}
 	if in.Request != nil {
-		r.Language = p.language(in.Request.Locale)
+		r.Language = p.mail.Language(in.Request.Locale)
 	}
 	r.Task, r.WasSent = mailShown(policy, in)
 	if r.Task != nil {

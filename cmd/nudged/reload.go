@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"os/signal"
 	"syscall"
@@ -10,6 +9,7 @@ import (
 
 	"nudged/internal/config"
 	"nudged/mailer"
+	"nudged/scheduler"
 )
 
 // While a replica with another configuration plans too, the rests between two sweeps double, up to
@@ -95,13 +95,13 @@ func (d *daemon) reload(context.Context) error {
 		return err
 	}
 	d.cfg.Store(cfg)
-	policy := policyOf(cfg)
-	policy.RepeatWithin = repeatWithin(d.started) // the header that the running mailer sends, or none
-	policy.Fingerprint = fingerprint(cfg, policy.RepeatWithin)
-	d.loop.SetPolicy(policy)
+	d.loop.SetPolicy(policyInForce(d.started, cfg))
 	d.reloads.Success()
-	if fixed(cfg) != fixed(d.started) {
-		d.log.Warn("changes of environment, database, poll, smtp and mail take effect at the next start; mail.allow_recipients at once")
+	if keys := fixed(d.started, cfg); len(keys) > 0 {
+		d.log.Warn("these keys have changed and take effect at the next start", "keys", keys)
+	}
+	if err := d.mail.SetLocale(cfg.Defaults.Locale); err != nil { // its templates are newer than the mailer
+		d.log.Warn("the default locale takes effect at the next start, with the templates of then", "err", err)
 	}
 	select {
 	case d.replan <- struct{}{}:
@@ -111,14 +111,12 @@ func (d *daemon) reload(context.Context) error {
 	return nil
 }
 
-// fixed writes down the settings that a reload does not touch, to compare them. Secrets do not
-// print, so a changed password alone is not noticed.
-func fixed(cfg *config.Config) string {
-	mail := cfg.Mail
-	mail.Recipients = config.Recipients{}
-	smtp := cfg.SMTP
-	smtp.RootCAs = nil
-	return fmt.Sprint(cfg.Environment, cfg.Poll, smtp, mail)
+// policyInForce is the policy of a file, but for what follows from keys that a reload leaves alone.
+func policyInForce(started, now *config.Config) *scheduler.Policy {
+	policy := policyOf(now)
+	policy.RepeatWithin = repeatWithin(started) // the header that the running mailer sends, or none
+	policy.Fingerprint = fingerprint(now, policy.RepeatWithin)
+	return policy
 }
 
 func (d *daemon) reloadOnSignal(ctx context.Context) {

@@ -22,6 +22,7 @@ import (
 	"nudged/internal/devbox"
 	"nudged/internal/postgres"
 	"nudged/internal/web"
+	"nudged/mailer"
 	"nudged/migrations"
 	"nudged/scheduler"
 )
@@ -87,6 +88,7 @@ type daemon struct {
 	started *config.Config // what the parts that a reload leaves alone were built from
 	cfg     atomic.Pointer[config.Config]
 	store   *postgres.Store
+	mail    *mailer.Mailer
 	gauges  *postgres.Gauges
 	loop    *scheduler.Scheduler
 	web     *web.Server
@@ -130,13 +132,12 @@ func newDaemon(c *runCommand, g *globals, box *devbox.Box, load func() (*config.
 	if d.gauges, err = postgres.NewGauges(d.store, registry, d.log); err != nil {
 		return nil, err
 	}
-	mail, err := newMailer(cfg, registry, d.log)
-	if err != nil {
+	if d.mail, err = newMailer(cfg, registry, d.log); err != nil {
 		return nil, err
 	}
-	d.closers = append(d.closers, func() { mail.Close() })
+	d.closers = append(d.closers, d.mail.Close)
 	if d.loop, err = scheduler.New(scheduler.Config{
-		Store: d.store, Mailer: mail, Policy: policyOf(cfg), Worker: workerName(),
+		Store: d.store, Mailer: d.mail, Policy: policyOf(cfg), Worker: workerName(),
 		Every: cfg.Poll.Every, Cron: cfg.Poll.Cron, StallAfter: stallAfter(cfg.Poll),
 		Batch: cfg.Poll.Batch, Lease: cfg.Poll.Lease, Workers: cfg.SMTP.Connections, Rate: cfg.SMTP.Rate,
 		Registerer: registry, Logger: d.log,
@@ -153,7 +154,7 @@ func newDaemon(c *runCommand, g *globals, box *devbox.Box, load func() (*config.
 	d.web, err = web.New(web.Config{
 		Registry: registry, ListenAddresses: c.Listen, WebConfigFile: c.WebConfig,
 		Healthy: d.loop.Healthy, Ready: d.ready, Reload: d.reload, Logger: d.log,
-		Pages: newPages(d, g, box, registry, mail, c.Addresses),
+		Pages: newPages(d, g, box, registry, c.Addresses),
 		Build: web.Build{Version: build.Version, Revision: build.Revision},
 	})
 	if err != nil { // all that it reads is the web configuration file
@@ -301,7 +302,7 @@ func (d *daemon) waitForDatabase(ctx context.Context) error {
 			return err
 		}
 		if err == nil {
-			err = d.store.Adopt(ctx, d.cfg.Load().Environment)
+			err = d.store.Adopt(ctx, d.started.Environment)
 		}
 		if err == nil && said != "" {
 			d.log.Info("the database is there: sending begins")
