@@ -17,12 +17,8 @@ import (
 
 // Config is how to reach the database.
 type Config struct {
-	URL      string // postgres:// URL or key=value string
-	MaxConns int32  // 0: a handful
+	URL string // postgres:// URL or key=value string
 }
-
-// defaultMaxConns is enough for one pass, one commit, a renewal, the gauges and a person.
-const defaultMaxConns = 6
 
 // Store is the ledger. It is safe for concurrent use.
 type Store struct {
@@ -39,10 +35,6 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	config, err := parseURL(cfg.URL)
 	if err != nil {
 		return nil, fmt.Errorf("read the database url: %w", err)
-	}
-	config.MaxConns = defaultMaxConns
-	if cfg.MaxConns > 0 {
-		config.MaxConns = cfg.MaxConns
 	}
 	config.ConnConfig.RuntimeParams["application_name"] = "nudged"
 	config.ConnConfig.RuntimeParams["timezone"] = "UTC"

@@ -16,10 +16,16 @@ func CheckURL(url string) error {
 	return err
 }
 
+// defaultMaxConns is enough for one pass, one commit, a renewal, the gauges and a person.
+const defaultMaxConns = 6
+
 func parseURL(url string) (*pgxpool.Config, error) {
 	config, err := pgxpool.ParseConfig(url)
 	if err != nil {
 		return nil, errors.New(refusal(err) + besides())
+	}
+	if !strings.Contains(url, "pool_max_conns") { // the driver does not tell its own default from a wish
+		config.MaxConns = defaultMaxConns
 	}
 	return config, nil
 }
