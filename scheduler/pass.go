@@ -88,7 +88,7 @@ func (s *Scheduler) pass(ctx context.Context) error {
 		s.flights.add(task.ClaimID, begun.Add(s.cfg.Lease))
 		s.queue <- queued{task: task, at: now} // it has room for all that demand allows
 	}
-	if result.Fresh == s.cfg.Batch {
+	if result.Fresh == s.cfg.Batch || result.Partial {
 		s.Poke()
 	}
 	return nil

@@ -87,6 +87,7 @@ type PassResult struct {
 	Fresh     int       // requests looked at that waited to be planned
 	Due       int       // requests looked at whose wake had come
 	More      bool      // more may be due than the pass was to take
+	Partial   bool      // it took fewer than it was to, and more may be there
 	Tasks     []Task    // claims won
 	Lost      int       // claims that somebody else had
 	Skipped   map[Reason]int
