@@ -136,9 +136,11 @@ func doubts(ctx context.Context, store *postgres.Store, cfg *config.Config) ([]s
 	case planned:
 		found = append(found, fmt.Sprintf("The daemon last planned with another configuration (%s) than this one (%s): rules and slots to come may differ.", hash, cfg.Hash))
 	}
-	foreign := installed.Environment != cfg.Environment && cfg.File != "" || !installed.Same
-	if installed.Environment != "" && foreign {
-		refusal := &postgres.AdoptionError{Have: installed.Environment, Want: cfg.Environment}
+	environment := cfg.Environment
+	if cfg.File == "" {
+		environment = installed.Environment // nobody says of which one the daemon is
+	}
+	if refusal := installed.Refusal(environment); refusal != nil {
 		found = append(found, strings.ToUpper(refusal.Error()[:1])+refusal.Error()[1:]+".")
 	}
 	return found, nil

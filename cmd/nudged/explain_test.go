@@ -337,7 +337,7 @@ func (s *site) explainOnTime(t *testing.T) {
 	out, _, _ = s.command("explain", "to-come")
 	for _, want := range []string{
 		"Attention: The daemon last planned with another configuration",
-		"Attention: This database belongs to the environment \"test\" and the configuration says \"staging\": nothing is sent before `nudged adopt`.",
+		"Attention: This database is adopted for the environment \"test\" and the configuration says \"staging\": nothing is sent; the database url or the environment of the configuration is wrong,",
 	} {
 		if !strings.Contains(out, want) {
 			t.Errorf("with another file: the text lacks %q:\n%s", want, out)

@@ -2,6 +2,7 @@ package main_test
 
 import (
 	"encoding/json"
+	"html"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -115,22 +116,40 @@ func TestPauseResumeSuppress(t *testing.T) {
 	}
 }
 
+// What becomes of a database, and the words that tell it.
+func foreign() map[string]struct{ change, says string } {
+	return map[string]struct{ change, says string }{
+		"other environment": {`UPDATE nudged.installation SET environment = 'production'`,
+			`this database is adopted for the environment "production" and the configuration says "test": nothing is sent; the database url or the environment of the configuration is wrong, ` +
+				"and `nudged adopt` is right only where the database is meant to change its environment"},
+		"restored copy": {`UPDATE nudged.installation SET identity = '1'`,
+			"this database is a copy of the one adopted for \"test\", and its ledger may lack mails that went out: nothing is sent before `nudged adopt`"},
+	}
+}
+
+// refuses waits until the daemon says why this is not its database: in its log, to a probe and on its page.
+func (p *process) refuses(says string) {
+	p.s.t.Helper()
+	logged := strings.ReplaceAll(says, `"`, `\"`)
+	p.s.wait("the refusal in the log", func() bool { return strings.Contains(p.log.String(), logged) })
+	if status, body := p.get("/-/ready"); status != http.StatusServiceUnavailable || !strings.Contains(body, ": "+says) {
+		p.s.t.Errorf("/-/ready answers %d %q, want 503 and %q", status, body, says)
+	}
+	if _, page := p.get("/"); !strings.Contains(html.UnescapeString(page), ": "+says) {
+		p.s.t.Errorf("the page does not say %q", says)
+	}
+}
+
 // A database of another environment, or a restored copy, sends nothing until a person adopts it.
 func TestForeignDatabaseSendsNothing(t *testing.T) {
-	for name, foreign := range map[string]string{
-		"other environment": `UPDATE nudged.installation SET environment = 'production'`,
-		"restored copy":     `UPDATE nudged.installation SET identity = '1'`,
-	} {
+	for name, tt := range foreign() {
 		t.Run(name, func(t *testing.T) {
 			s := newSite(t, smtptest.Config{})
 			s.start().ready().stop()
-			s.exec(foreign)
+			s.exec(tt.change)
 			s.due(1)
 			p := s.start()
-			s.wait("the refusal", func() bool { return strings.Contains(p.log.String(), "nothing is sent before `nudged adopt`") })
-			if status, _ := p.get("/-/ready"); status != http.StatusServiceUnavailable {
-				t.Errorf("/-/ready answers %d, want 503", status)
-			}
+			p.refuses(tt.says)
 			if rows := s.rows(); len(rows) != 0 {
 				t.Errorf("the ledger was written: %v", rows)
 			}
@@ -144,19 +163,24 @@ func TestForeignDatabaseSendsNothing(t *testing.T) {
 	}
 }
 
-// A copy restored under a running daemon stops it from sending, too.
+// A copy restored under a running daemon stops it from sending, too, and so does an adoption for another
+// environment.
 func TestDatabaseReplacedUnderTheDaemon(t *testing.T) {
-	s := newSite(t, smtptest.Config{})
-	p := s.start().ready()
-	s.exec(`UPDATE nudged.installation SET identity = '1'`)
-	s.due(1)
-	s.wait("the refusal", func() bool { return strings.Contains(p.log.String(), "nothing is sent before `nudged adopt`") })
-	if rows := s.rows(); len(rows) != 0 {
-		t.Errorf("the ledger was written: %v", rows)
+	for name, tt := range foreign() {
+		t.Run(name, func(t *testing.T) {
+			s := newSite(t, smtptest.Config{})
+			p := s.start().ready()
+			s.exec(tt.change)
+			s.due(1)
+			p.refuses(tt.says)
+			if rows := s.rows(); len(rows) != 0 {
+				t.Errorf("the ledger was written: %v", rows)
+			}
+			s.want("is adopted", "adopt", "--why", "restored after a crash")
+			p.ready()
+			s.waitRows("skipped/before_adoption", 1)
+		})
 	}
-	s.want("is adopted", "adopt", "--why", "restored after a crash")
-	p.ready()
-	s.waitRows("skipped/before_adoption", 1)
 }
 
 func TestReloadPutsACadenceInPlace(t *testing.T) {

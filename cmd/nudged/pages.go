@@ -67,7 +67,7 @@ func (p *pages) overview(ctx context.Context) (web.Overview, error) {
 	}
 	values := gauges(p.registry)
 	o := web.Overview{
-		Now: status.Now, Environment: p.started.Environment, Trouble: cmp.Or(p.loop.Ready(), p.loop.Healthy()),
+		Now: status.Now, Environment: p.started.Environment, Trouble: cmp.Or(p.atWork(), p.loop.Healthy()),
 		RelayUp: values["nudged_relay_up"] == 1, Open: p.open(),
 		OnTime: status.OnTime, Late: status.Late, LateAfter: lateAfter, Oldest: status.Oldest,
 		Unplanned: status.Unplanned, Limit: pageCount,

@@ -145,7 +145,7 @@ func newDaemon(c *runCommand, g *globals, box *devbox.Box, load func() (*config.
 		return nil, err
 	}
 	if d.notify, err = newNotifier(notifierConfig{
-		Ready: d.loop.Ready, Healthy: d.loop.Healthy, Logger: d.log,
+		Ready: d.atWork, Healthy: d.loop.Healthy, Logger: d.log,
 		Status:   func() string { return statusLine(registry, d.loop.InFlight(), d.loop.Healthy) },
 		InFlight: d.loop.InFlight,
 	}); err != nil {
@@ -322,9 +322,18 @@ func (d *daemon) waitForDatabase(ctx context.Context) error {
 	}
 }
 
+// atWork says why nothing is sent, but for the mail server, and in which words the database refuses.
+func (d *daemon) atWork() error {
+	err := d.loop.Ready()
+	if refusal := d.store.Refusal(); err != nil && refusal != nil {
+		return fmt.Errorf("%w: %w", err, refusal)
+	}
+	return err
+}
+
 // ready is what /-/ready reports.
 func (d *daemon) ready() error {
-	if err := d.loop.Ready(); err != nil {
+	if err := d.atWork(); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)

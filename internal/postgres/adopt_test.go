@@ -54,9 +54,10 @@ func TestAdoptRefusesWhatIsNotItsOwn(t *testing.T) {
 	tests := map[string]struct {
 		change, environment, says string
 	}{
-		"another environment": {`SELECT 1`, "staging", `belongs to the environment "test" and the configuration says "staging"`},
+		"another environment": {`SELECT 1`, "staging", `is adopted for the environment "test" and the configuration says "staging"`},
 		"a restored copy":     {`UPDATE nudged.installation SET identity = 'another database'`, "test", `is a copy of the one adopted for "test"`},
 		"an unknown origin":   {`UPDATE nudged.installation SET identity = NULL`, "test", `is a copy`},
+		"a copy for staging":  {`UPDATE nudged.installation SET identity = '1'`, "staging", `is a copy of the one adopted for "test", and the configuration says "staging"`},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -161,6 +162,53 @@ func TestPassRefusesACopy(t *testing.T) {
 	}
 	if n := f.count(`SELECT count(*) FROM nudged.schedules WHERE wake_at = '-infinity'`); n != 1 {
 		t.Error("the new request was looked at")
+	}
+}
+
+// A pass tells what has become of the database under a running daemon, each in its own words, and so do the
+// store and the installation when asked.
+func TestPassTellsWhoseDatabaseItIs(t *testing.T) {
+	t.Parallel()
+	const wrong = "the database url or the environment of the configuration is wrong"
+	tests := map[string]struct {
+		change, says string
+		want         postgres.AdoptionError
+	}{
+		"adopted for another environment": {`UPDATE nudged.installation SET environment = 'staging'`, wrong, postgres.AdoptionError{Have: "staging", Want: "test"}},
+		"a copy":                          {`UPDATE nudged.installation SET identity = '1'`, "its ledger may lack mails", postgres.AdoptionError{Have: "test", Want: "test", Copy: true}},
+		"a copy of another environment":   {`UPDATE nudged.installation SET environment = 'staging', identity = '1'`, `is a copy of the one adopted for "staging"`, postgres.AdoptionError{Have: "staging", Want: "test", Copy: true}},
+		"forgotten":                       {`TRUNCATE nudged.installation`, "for no environment any more", postgres.AdoptionError{Want: "test", Copy: true}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t)
+			f.pass("a")
+			if err := f.store.Refusal(); err != nil {
+				t.Errorf("before: %v", err)
+			}
+			f.exec(tt.change)
+			_, err := f.store.RunPass(t.Context(), scheduler.Pass{Worker: "a", Lease: time.Minute, Fresh: 500, Due: 500, Plan: f.policy.Plan})
+			if got, ok := errors.AsType[*postgres.AdoptionError](err); !ok || *got != tt.want {
+				t.Fatalf("got %#v, want %#v", err, tt.want)
+			}
+			if !strings.Contains(err.Error(), tt.says) || strings.Contains(err.Error(), "copy") != (tt.want.Copy && tt.want.Have != "") {
+				t.Errorf("it says %q, want %q", err, tt.says)
+			}
+			if refusal := f.store.Refusal(); refusal == nil || !strings.HasSuffix(err.Error(), refusal.Error()) {
+				t.Errorf("the store says %v, want %v", refusal, err)
+			}
+			installed, err := f.store.Installation(t.Context())
+			if got := installed.Refusal("test"); err != nil || (got == nil) != (tt.want.Have == "") || got != nil && got.Error() != f.store.Refusal().Error() {
+				t.Errorf("the installation says %v (%v), want %v", got, err, f.store.Refusal())
+			}
+			if _, err := f.store.Readopt(t.Context(), "test", false, postgres.Act{Actor: "ann", Why: "back"}); err != nil {
+				t.Fatal(err)
+			}
+			if f.pass("a"); f.store.Refusal() != nil {
+				t.Errorf("after a person adopted it: %v", f.store.Refusal())
+			}
+		})
 	}
 }
 

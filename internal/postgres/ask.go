@@ -63,3 +63,11 @@ func (s *Store) Installation(ctx context.Context) (Installation, error) {
 	}
 	return i, nil
 }
+
+// Refusal says why a daemon of this environment sends nothing here; nil: it is its database, or nobody's yet.
+func (i Installation) Refusal(environment string) error {
+	if i.Environment == "" || i.Environment == environment && i.Same {
+		return nil
+	}
+	return &AdoptionError{Have: i.Environment, Want: environment, Copy: !i.Same}
+}

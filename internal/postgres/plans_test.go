@@ -70,7 +70,7 @@ func statementsFor(keys []key) []statement {
 		{"adopt", []any{"test"}},
 		{"backlog", nil},
 		{"claim_deferred", []any{ids, links, slots, numbers, claims, claims, "worker", time.Minute}},
-		{"clock", []any{"test"}},
+		{"clock", nil},
 		{"documents", []any{ids}},
 		{"end_deferred", []any{ids, links, slots, states, reasons}},
 		{"events", []any{"r-1"}},

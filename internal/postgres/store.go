@@ -23,7 +23,8 @@ type Config struct {
 // Store is the ledger. It is safe for concurrent use.
 type Store struct {
 	pool        *pgxpool.Pool
-	environment atomic.Pointer[string] // that Adopt was called with
+	environment atomic.Pointer[string]        // that Adopt was called with
+	refusal     atomic.Pointer[AdoptionError] // why the database is not ours; nil: it is
 	restless    restless
 	turns       turns
 	overViews   atomic.Bool // one of the application's tables is a view, as the last pass saw them
@@ -69,14 +70,42 @@ func (s *Store) CheckSchema(ctx context.Context) error { return migrations.Check
 // AdoptionError says that this database is not the one that was adopted: it belongs to another
 // environment, or it is a restored copy.
 type AdoptionError struct {
-	Have, Want string // environments
+	Have, Want string // environments; no Have: the database does not know any more
+	Copy       bool   // it is not the very database that was adopted
 }
 
 func (e *AdoptionError) Error() string {
-	if e.Have != e.Want {
-		return fmt.Sprintf("this database belongs to the environment %q and the configuration says %q: nothing is sent before `nudged adopt`", e.Have, e.Want)
+	switch {
+	case e.Have == "":
+		return "this database is adopted for no environment any more, and its ledger may lack mails that went out: nothing is sent before `nudged adopt`"
+	case !e.Copy:
+		return fmt.Sprintf("this database is adopted for the environment %q and the configuration says %q: nothing is sent; the database url or the environment of the configuration is wrong, "+
+			"and `nudged adopt` is right only where the database is meant to change its environment", e.Have, e.Want)
+	case e.Have != e.Want:
+		return fmt.Sprintf("this database is a copy of the one adopted for %q, and the configuration says %q: nothing is sent before `nudged adopt`", e.Have, e.Want)
+	default:
+		return fmt.Sprintf("this database is a copy of the one adopted for %q, and its ledger may lack mails that went out: nothing is sent before `nudged adopt`", e.Have)
 	}
-	return fmt.Sprintf("this database is a copy of the one adopted for %q, and its ledger may lack mails that went out: nothing is sent before `nudged adopt`", e.Have)
+}
+
+// judge notes and returns why this database is not ours; nil: it is.
+func (s *Store) judge(have, want string, same bool) error {
+	if have == want && same {
+		s.refusal.Store(nil)
+		return nil
+	}
+	refusal := &AdoptionError{Have: have, Want: want, Copy: !same}
+	s.refusal.Store(refusal)
+	return refusal
+}
+
+// Refusal says why this database is not ours, as Adopt or the last pass found it; nil: it is, or it was
+// not asked yet.
+func (s *Store) Refusal() error {
+	if refusal := s.refusal.Load(); refusal != nil {
+		return refusal
+	}
+	return nil
 }
 
 // Adopt notes the environment and the present instant the first time a daemon meets a database. It
@@ -93,10 +122,7 @@ func (s *Store) Adopt(ctx context.Context, environment string) error {
 		return fmt.Errorf("read the installation: %w", err)
 	}
 	s.environment.Store(&environment)
-	if have != environment || !same {
-		return &AdoptionError{Have: have, Want: environment}
-	}
-	return nil
+	return s.judge(have, environment, same)
 }
 
 // Renew extends the leases of claims that this process still works on and returns those it holds.

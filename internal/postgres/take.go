@@ -22,7 +22,8 @@ type taken struct {
 // take settles lost claims, wakes who is restless, then locks the schedules to look at. It refuses
 // a database that is no longer the adopted one.
 func (s *Store) take(ctx context.Context, tx pgx.Tx, p scheduler.Pass, result *scheduler.PassResult) (got taken, err error) {
-	var adopted, views bool
+	var environment string
+	var same, views bool
 	if got.woken, err = s.restless.list(ctx, tx); err != nil {
 		return got, err
 	}
@@ -31,10 +32,9 @@ func (s *Store) take(ctx context.Context, tx pgx.Tx, p scheduler.Pass, result *s
 		return got, err
 	}
 	got.offered = len(turns)
-	environment := *s.environment.Load()
 	batch := &pgx.Batch{}
 	queuePin(ctx, batch, true)
-	batch.Queue(clockSQL, environment).QueryRow(func(row pgx.Row) error { return row.Scan(&result.Now, &adopted, &views) })
+	batch.Queue(clockSQL).QueryRow(func(row pgx.Row) error { return row.Scan(&result.Now, &environment, &same, &views) })
 	queueRecover(batch, &got, result)
 	queueWake(batch, got.woken, func(locked []string) { got.locked = locked })
 	queueTake(batch, p, turns, &got, result)
@@ -42,10 +42,7 @@ func (s *Store) take(ctx context.Context, tx pgx.Tx, p scheduler.Pass, result *s
 		return got, fmt.Errorf("take schedules: %w", err)
 	}
 	s.overViews.Store(views)
-	if !adopted {
-		return got, &AdoptionError{Have: environment, Want: environment}
-	}
-	return got, nil
+	return got, s.judge(environment, *s.environment.Load(), same)
 }
 
 // queueRecover settles the claims of workers that went away.
