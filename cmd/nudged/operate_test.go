@@ -279,6 +279,30 @@ func TestShadowSendsAndWritesNothing(t *testing.T) {
 	s.refuse(2, "do not go together", "run", "--shadow", "--dev")
 }
 
+// The shadow says where a daemon would send nothing, whatever it tells.
+func TestShadowWarnsOfAForeignDatabase(t *testing.T) {
+	for name, tt := range foreign() {
+		t.Run(name, func(t *testing.T) {
+			s := newSite(t, smtptest.Config{})
+			s.start().ready().stop()
+			s.due(1)
+			p := s.start("--shadow")
+			s.wait("the slot to be told", func() bool { return strings.Contains(p.log.String(), `msg="would send"`) })
+			const warning = `level=WARN msg="a daemon would send nothing here; `
+			if strings.Contains(p.log.String(), warning) {
+				t.Error("it warns of a database that is in service")
+			}
+			s.exec(tt.change)
+			s.wait("the warning", func() bool { return strings.Contains(p.log.String(), warning) })
+			s.want("is adopted", "adopt", "--why", "moved")
+			p.stop()
+			if !strings.Contains(p.log.String(), strings.ReplaceAll(tt.says, `"`, `\"`)) || strings.Count(p.log.String(), warning) != 1 {
+				t.Errorf("it does not say once %q", tt.says)
+			}
+		})
+	}
+}
+
 func TestSchemaThatDoesNotFitIsRefused(t *testing.T) {
 	s := newSite(t, smtptest.Config{})
 	s.exec(`INSERT INTO nudged.schema_migrations (version_id, is_applied) VALUES (99999, true)`)

@@ -17,6 +17,8 @@ type shadow struct {
 	log    *slog.Logger
 	store  *postgres.Store
 	policy *scheduler.Policy
+	want   string // environment of the configuration
+	said   string // why a daemon would send nothing here; empty: it would send
 	told   map[shadowed]bool
 }
 
@@ -37,7 +39,7 @@ func (c *runCommand) runShadow(g *globals) error {
 		return err
 	}
 	defer store.Close()
-	s := &shadow{log: g.logger(), store: store, policy: policyOf(cfg), told: map[shadowed]bool{}}
+	s := &shadow{log: g.logger(), store: store, policy: policyOf(cfg), want: cfg.Environment, told: map[shadowed]bool{}}
 	every := cfg.Poll.Every
 	if every == 0 {
 		every = time.Minute // a cron expression says when to send; looking may be more often
@@ -60,6 +62,9 @@ func (c *runCommand) runShadow(g *globals) error {
 
 // look walks the open requests once and tells each slot that it would send, the first time.
 func (s *shadow) look(ctx context.Context) error {
+	if err := s.warn(ctx); err != nil {
+		return err
+	}
 	return s.store.EachOpen(ctx, func(in scheduler.Input) error {
 		claim := s.policy.Plan(in).Claim
 		if claim == nil {
@@ -73,4 +78,22 @@ func (s *shadow) look(ctx context.Context) error {
 		}
 		return nil
 	})
+}
+
+// warn tells, each time that it changes, that a daemon would send nothing on this database: what is told
+// goes by the adoption before, and the next one ends what is due by then.
+func (s *shadow) warn(ctx context.Context) error {
+	installed, err := s.store.Installation(ctx)
+	if err != nil {
+		return err
+	}
+	refusal := installed.Refusal(s.want)
+	switch {
+	case refusal == nil:
+		s.said = ""
+	case refusal.Error() != s.said:
+		s.said = refusal.Error()
+		s.log.Warn("a daemon would send nothing here; told is what it would send if the database were in service, and slots that are due when it is adopted are not sent either", "err", refusal)
+	}
+	return nil
 }
