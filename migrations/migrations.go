@@ -125,7 +125,7 @@ func Up(ctx context.Context, url string) ([]Migration, error) {
 func UpTelling(ctx context.Context, url string, waits func()) ([]Migration, error) {
 	tell := sync.OnceFunc(waits)
 	applied := []Migration{}
-	err := withProvider(ctx, url, waitBriefly, func(p *goose.Provider) error {
+	err := withProvider(ctx, url, func(p *goose.Provider) error {
 		for {
 			results, err := p.Up(ctx)
 			if partial, ok := errors.AsType[*goose.PartialError](err); ok {
@@ -159,22 +159,6 @@ const (
 	tableRest = 2 * time.Second
 )
 
-// Status lists every migration of this build and when it was applied, oldest first.
-func Status(ctx context.Context, url string) ([]Migration, error) {
-	var list []Migration
-	err := withProvider(ctx, url, nil, func(p *goose.Provider) error {
-		status, err := p.Status(ctx)
-		if err != nil {
-			return fmt.Errorf("read migration status: %w", err)
-		}
-		for _, s := range status {
-			list = append(list, Migration{Version: s.Source.Version, Name: s.Source.Path, AppliedAt: s.AppliedAt.UTC()})
-		}
-		return nil
-	})
-	return list, err
-}
-
 // waitBriefly bounds how long a session waits for a table. It is no startup parameter, which a
 // pooler would refuse, and is for sessions of our own only.
 func waitBriefly(ctx context.Context, conn *pgx.Conn) error {
@@ -182,20 +166,25 @@ func waitBriefly(ctx context.Context, conn *pgx.Conn) error {
 	return err
 }
 
-func withProvider(ctx context.Context, url string, prepare func(context.Context, *pgx.Conn) error, use func(*goose.Provider) error) (err error) {
-	config, err := pgxpool.ParseConfig(url) // knows the parameters of the pool, which a server would refuse
+// configOf reads the URL as the daemon does: the parameters of its pool are none of the server's.
+func configOf(url string) (*pgx.ConnConfig, error) {
+	config, err := pgxpool.ParseConfig(url)
 	if bad, ok := errors.AsType[*pgconn.ParseConfigError](err); ok {
 		bad.ConnString = "…" // the driver shows it, and does not recognise every password in it
 	}
 	if err != nil {
-		return fmt.Errorf("read the database url: %w", err)
+		return nil, fmt.Errorf("read the database url: %w", err)
 	}
-	config.ConnConfig.RuntimeParams["timezone"] = "UTC" // goose keeps times without a zone
-	var options []stdlib.OptionOpenDB
-	if prepare != nil {
-		options = append(options, stdlib.OptionAfterConnect(prepare))
+	return config.ConnConfig, nil
+}
+
+func withProvider(ctx context.Context, url string, use func(*goose.Provider) error) (err error) {
+	config, err := configOf(url)
+	if err != nil {
+		return err
 	}
-	db := stdlib.OpenDB(*config.ConnConfig, options...)
+	config.RuntimeParams["timezone"] = "UTC" // goose keeps times without a zone
+	db := stdlib.OpenDB(*config, stdlib.OptionAfterConnect(waitBriefly))
 	defer func() { err = errors.Join(err, db.Close()) }()
 	if err := createSchema(ctx, db); err != nil {
 		return err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"text/tabwriter"
 
 	"nudged/internal/config"
@@ -44,7 +45,11 @@ func (c *migrateCommand) Run(g *globals) error {
 		}
 		fmt.Fprintf(table, "%s\t%s\n", m.Name, applied)
 	}
-	return table.Flush()
+	if err := table.Flush(); err != nil || !c.Status || slices.ContainsFunc(list, func(m migrations.Migration) bool { return !m.AppliedAt.IsZero() }) {
+		return err
+	}
+	_, err = fmt.Fprintln(g.stdout, "nothing has been applied: `nudged migrate` does it")
+	return err
 }
 
 func (c *migrateCommand) work(g *globals, url string) ([]migrations.Migration, error) {

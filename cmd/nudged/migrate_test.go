@@ -1,13 +1,51 @@
 package main_test
 
 import (
+	"context"
+	"crypto/rand"
 	"os"
 	"os/exec"
 	"strings"
 	"testing"
 
+	"github.com/jackc/pgx/v5"
+
+	"nudged/internal/pgtest"
 	"nudged/internal/smtptest"
 )
+
+// To ask for the migrations writes nothing, and needs no more than to read.
+func TestMigrateStatusOnlyReads(t *testing.T) {
+	s := newSite(t, smtptest.Config{})
+	migrated := s.url
+	s.url = pgtest.Empty(t)
+	empty, err := pgx.Connect(t.Context(), s.url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer empty.Close(context.Background())
+	const nothing = "00006_restored.sql            pending\nnothing has been applied: `nudged migrate` does it\n"
+	for name, setting := range map[string]string{"empty": "off", "empty, read only": "on"} {
+		if _, err := empty.Exec(t.Context(), `DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET default_transaction_read_only = `+setting+`', current_database()); END $$`); err != nil {
+			t.Fatal(err)
+		}
+		if out, stderr, status := s.command("migrate", "--status"); status != 0 || !strings.HasSuffix(out, nothing) || strings.Count(out, "pending\n") != 6 {
+			t.Errorf("%s: status %d, %s%s", name, status, out, stderr)
+		}
+		var there bool
+		if err := empty.QueryRow(t.Context(), `SELECT to_regnamespace('nudged') IS NOT NULL`).Scan(&there); err != nil || there {
+			t.Fatalf("%s: the schema nudged is there: %t, %v", name, there, err)
+		}
+	}
+	s.url = migrated
+	role := "reader_" + strings.ToLower(rand.Text())
+	s.exec(`CREATE ROLE ` + role + ` LOGIN; GRANT USAGE ON SCHEMA nudged TO ` + role + `; GRANT SELECT ON nudged.schema_migrations TO ` + role)
+	defer s.exec(`DROP OWNED BY ` + role + `; DROP ROLE ` + role)
+	s.url = strings.Replace(migrated, "//postgres@", "//"+role+"@", 1)
+	if out, stderr, status := s.command("migrate", "--status"); status != 0 || strings.Count(out, "  applied 20") != 6 || strings.Contains(out, "nothing") {
+		t.Errorf("a role that may only read: status %d, %s%s", status, out, stderr)
+	}
+}
 
 // A migration that waits for the application says so, and ends in one line when told to.
 func TestMigrateTellsThatItWaits(t *testing.T) {
