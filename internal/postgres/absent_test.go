@@ -169,6 +169,21 @@ func TestDeadlineIsADay(t *testing.T) {
 	}
 }
 
+// TestInstantIsNoDay: a day begins at another moment in each zone, and nudged would have to guess in which.
+func TestInstantIsNoDay(t *testing.T) {
+	t.Parallel()
+	for _, column := range []string{"links.created_at", "links.expires_at", "links.revoked_at", "requests.paused_until", "requests.opted_out_at"} {
+		f := newFixture(t)
+		f.due(1)
+		table, name, _ := strings.Cut(column, ".")
+		f.exec(`ALTER TABLE nudged.` + table + ` ALTER COLUMN ` + name + ` TYPE date`)
+		_, err := f.store.RunPass(t.Context(), scheduler.Pass{Worker: "a", Lease: time.Minute, Fresh: 500, Due: 500, Plan: f.policy.Plan})
+		if err == nil || !strings.Contains(err.Error(), "nudged."+column+" is a day: make it an instant in the view") {
+			t.Errorf("%s: got %v", column, err)
+		}
+	}
+}
+
 // TestAddressDeletedBeforeTheHandOff: a view may lose the address between claim and hand-off.
 func TestAddressDeletedBeforeTheHandOff(t *testing.T) {
 	f := newFixture(t)

@@ -108,14 +108,16 @@ func keepIdentity(in *scheduler.Input) {
 }
 
 // checkInstants refuses an instant without a time zone, as a view over an application's own table may
-// have it, and one in the place of the deadline, which is a day. The driver would take the one for UTC and cut
-// the other without a word.
+// have it, a day in the place of an instant, and an instant in that of the deadline, which is a day. The driver
+// would take the first two for UTC and cut the last without a word.
 func checkInstants(columns []pgconn.FieldDescription) error {
 	for _, c := range columns {
 		isInstant := c.DataTypeOID == pgtype.TimestampOID || c.DataTypeOID == pgtype.TimestamptzOID
 		switch {
 		case isInstant && c.Name == "nudged.requests.deadline":
 			return fmt.Errorf("%s is an instant: make it a day in the view, as in (due AT TIME ZONE 'Europe/Paris')::date", c.Name)
+		case c.DataTypeOID == pgtype.DateOID && c.Name != "nudged.requests.deadline":
+			return fmt.Errorf("%s is a day: make it an instant in the view, as in valid_until::timestamp AT TIME ZONE 'Europe/Paris'", c.Name)
 		case c.DataTypeOID == pgtype.TimestampOID:
 			return fmt.Errorf("%s is a timestamp without time zone: name its zone in the view, as in AT TIME ZONE 'UTC'", c.Name)
 		}
