@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"text/tabwriter"
 	"time"
@@ -39,9 +40,13 @@ func (c *planCommand) diff(g *globals) error {
 			return nil
 		})
 	})
-	if err != nil {
+	if _, some := errors.AsType[*postgres.UnreadableError](err); err != nil && !some {
 		return err
 	}
+	return errors.Join(c.printDiff(g, changed, same), err)
+}
+
+func (c *planCommand) printDiff(g *globals, changed []difference, same int) error {
 	if c.Output == "json" {
 		return printJSON(g.stdout, changed)
 	}
@@ -55,7 +60,7 @@ func (c *planCommand) diff(g *globals) error {
 	if err := table.Flush(); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(g.stdout, "%d of %d open requests would have another next slot\n", len(changed), len(changed)+same)
+	_, err := fmt.Fprintf(g.stdout, "%d of %d open requests would have another next slot\n", len(changed), len(changed)+same)
 	return err
 }
 

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"nudged/internal/smtptest"
@@ -101,5 +102,27 @@ func TestReloadTellsWhatItLeavesAlone(t *testing.T) {
 	if _, page := p.get("/"); !strings.Contains(page, "<strong>test</strong>") {
 		t.Errorf("the status page shows another environment than that in force:\n%s", page)
 	}
+	p.stop()
+}
+
+// The shadow reads its file again too, and lives on.
+func TestReloadOfTheShadow(t *testing.T) {
+	s := newSite(t, smtptest.Config{})
+	s.due(1)
+	s.configure(`cadences: {default: {after: [9d]}}`)
+	p := s.start("--shadow")
+	s.wait("the shadow", func() bool { return strings.Contains(p.log.String(), "nudged shadows") })
+	hangUp := func() {
+		t.Helper()
+		if err := p.cmd.Process.Signal(syscall.SIGHUP); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.writeConfig("limits: {max_lateness: soon}\n")
+	hangUp()
+	s.wait("the mistake", func() bool { return strings.Contains(p.log.String(), "the configuration is not reloaded") })
+	s.configure(`cadences: {default: {after: [3d]}}`)
+	hangUp()
+	s.wait("the slot of the new cadence", func() bool { return strings.Count(p.log.String(), `msg="would send"`) == 1 })
 	p.stop()
 }

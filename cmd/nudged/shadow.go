@@ -4,10 +4,14 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
 	"time"
 
 	"nudged/internal/config"
 	"nudged/internal/postgres"
+	"nudged/mailer"
 	"nudged/scheduler"
 )
 
@@ -44,20 +48,40 @@ func (c *runCommand) runShadow(g *globals) error {
 	if every == 0 {
 		every = time.Minute // a cron expression says when to send; looking may be more often
 	}
+	hangups := make(chan os.Signal, 1)
+	signal.Notify(hangups, syscall.SIGHUP)
+	defer signal.Stop(hangups)
 	s.log.Info("nudged shadows: it tells what it would send, sends nothing and writes nothing", "environment", cfg.Environment)
 	tick := time.NewTicker(every)
 	defer tick.Stop()
-	for {
-		if err := s.look(g.ctx); err != nil && !errors.Is(err, context.Canceled) {
-			s.log.Error("the open requests cannot be read now", "err", err)
+	for failed := ""; ; {
+		switch err := s.look(g.ctx); {
+		case err == nil:
+			failed = ""
+		case !errors.Is(err, context.Canceled) && err.Error() != failed:
+			failed = err.Error()
+			s.log.Error("not all open requests can be read now; the same failure is not logged again", "err", err)
 		}
 		select {
 		case <-g.ctx.Done():
 			s.log.Info("nudged has stopped", "signal", signalOf(g.ctx))
 			return nil
+		case <-hangups:
+			s.reload(g)
 		case <-tick.C:
 		}
 	}
+}
+
+// reload takes another policy from the file as it is now. A bad one changes nothing.
+func (s *shadow) reload(g *globals) {
+	cfg, err := g.load(config.NeedDatabase)
+	if err != nil {
+		s.log.Error("the configuration is not reloaded, the one before stays in force", "err", mailer.MaskAddresses(err.Error()))
+		return
+	}
+	s.policy = policyOf(cfg)
+	s.log.Info("the configuration is reloaded", "config", cfg.Hash, "cadences", names(cfg.Cadences))
 }
 
 // look walks the open requests once and tells each slot that it would send, the first time.

@@ -116,9 +116,11 @@ func (s *Store) Readopt(ctx context.Context, environment string, force bool, by 
 	return adopted > 0, nil
 }
 
-// EachOpen calls f with everything about each open request, in the order of their ids.
+// EachOpen calls f with everything about each open request, in the order of their ids. Those that a view fails for
+// are left out, and told by an *UnreadableError at the end.
 func (s *Store) EachOpen(ctx context.Context, f func(scheduler.Input) error) error {
 	const stretch = 500
+	var failed []scheduler.Unreadable
 	for last := ""; ; {
 		rows, err := s.pool.Query(ctx, openIDsSQL, last, stretch)
 		if err != nil {
@@ -129,11 +131,11 @@ func (s *Store) EachOpen(ctx context.Context, f func(scheduler.Input) error) err
 			return fmt.Errorf("list open requests: %w", err)
 		}
 		if len(ids) == 0 {
-			return nil
+			return failure(failed)
 		}
 		inputs, err := readInputs(ctx, s.pool, ids, false)
 		if failsForARow(err) {
-			inputs, err = readOneByOne(ctx, s.pool, ids)
+			inputs, err = readOneByOne(ctx, s.pool, ids, &failed)
 		}
 		if err != nil {
 			return ofAView(err)

@@ -87,13 +87,36 @@ func readable(ids []string, not []scheduler.Unreadable) []string {
 	})
 }
 
-// readOneByOne reads the requests of some ids outside of a transaction, and names the first that a view fails for.
-func readOneByOne(ctx context.Context, db querier, ids []string) ([]scheduler.Input, error) {
+// UnreadableError says that a view fails for some requests, and how for the first of them.
+type UnreadableError struct {
+	Count int
+	First scheduler.Unreadable
+}
+
+func (e *UnreadableError) Error() string {
+	if e.Count == 1 {
+		return fmt.Sprintf("request %q cannot be read: %s", e.First.RequestID, e.First.Err)
+	}
+	return fmt.Sprintf("%d requests cannot be read, of which the first is %q: %s", e.Count, e.First.RequestID, e.First.Err)
+}
+
+func failure(failed []scheduler.Unreadable) error {
+	if len(failed) == 0 {
+		return nil
+	}
+	return &UnreadableError{len(failed), failed[0]}
+}
+
+// readOneByOne reads the requests of some ids outside of a transaction, and adds those that a view fails for to failed.
+func readOneByOne(ctx context.Context, db querier, ids []string, failed *[]scheduler.Unreadable) ([]scheduler.Input, error) {
 	var inputs []scheduler.Input
 	for _, id := range ids {
 		one, err := readInputs(ctx, db, []string{id}, false)
-		if err != nil {
-			return nil, fmt.Errorf("request %q: %w", id, ofAView(err))
+		switch {
+		case failsForARow(err):
+			*failed = append(*failed, scheduler.Unreadable{RequestID: id, Err: ofAView(err)})
+		case err != nil:
+			return nil, err
 		}
 		inputs = append(inputs, one...)
 	}

@@ -174,11 +174,15 @@ func TestStatusOfUnreadableRows(t *testing.T) {
 	if diff := cmp.Diff(want, f.status(postgres.StatusQuery{Rows: 10, Count: 10, Days: hours(2)}).Mistakes); diff != "" {
 		t.Errorf("mistakes (-want +got):\n%s", diff)
 	}
+	var read []string
 	_, _, loading := f.store.Load(t.Context(), "r-1")
-	listing := f.store.EachOpen(t.Context(), func(scheduler.Input) error { return nil })
-	for want, err := range map[string]error{"fails for a row": loading, `request "r-1": `: listing} {
+	listing := f.store.EachOpen(t.Context(), func(in scheduler.Input) error { read = append(read, in.RequestID); return nil })
+	for want, err := range map[string]error{"fails for a row": loading, `request "r-1" cannot be read: `: listing} {
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), `"x"`) {
 			t.Errorf("got %v, want %q without the value", err, want)
 		}
+	}
+	if diff := cmp.Diff([]string{"r-2"}, read); diff != "" {
+		t.Errorf("open requests that are read (-want +got):\n%s", diff)
 	}
 }
