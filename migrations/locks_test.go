@@ -20,6 +20,7 @@ func TestUpLetsTheApplicationWrite(t *testing.T) {
 		DROP TRIGGER nudged_update ON nudged.installation;
 		DROP FUNCTION nudged.installation_updated();
 		ALTER TABLE nudged.installation DROP COLUMN written_by;
+		ALTER TABLE nudged.schedules DROP COLUMN purged_until;
 		INSERT INTO nudged.requests (id, account_id, status, recipient_email, title) VALUES
 			('slow', 'a', 'pending', 'a@example.com', 'T'), ('quick', 'a', 'pending', 'b@example.com', 'T');
 		INSERT INTO nudged.links (request_id, url) VALUES ('slow', 'https://example.com/1'), ('quick', 'https://example.com/2')`)

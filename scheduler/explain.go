@@ -144,6 +144,10 @@ func (p *Policy) Explain(in Input, events []Event, count int) Explanation {
 	if in.Request != nil && in.Link != nil {
 		e.Series, e.Problem = p.Series(*in.Request, *in.Link)
 		e.Mistakes = p.Mistakes(*in.Request, *in.Link)
+		if in.Purged && in.Request.Status.Open() {
+			e.Problem, e.Series.Cadence = ProblemPurgedLink, nil
+			e.Mistakes = append([]Mistake{{Problem: ProblemPurgedLink}}, e.Mistakes...)
+		}
 		x.series = e.Series
 	}
 	if e.Series.Cadence == nil {

@@ -112,7 +112,7 @@ func (o outlook) counted() ledger {
 // NextSlot returns the slot that goes out next for a request as things stand: one that is due now or
 // attempted again, or the first to come.
 func (p *Policy) NextSlot(in Input) (cadence.Slot, bool) {
-	if in.Request == nil || in.Link == nil {
+	if in.Request == nil || in.Link == nil || in.Purged {
 		return cadence.Slot{}, false
 	}
 	series, _ := p.Series(*in.Request, *in.Link)

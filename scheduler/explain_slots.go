@@ -201,7 +201,7 @@ func (x *explainer) held(slot cadence.Slot) SlotFate {
 	f := x.of(slot, FateNotSent, ReasonRequestClosed, x.rule(ReasonRequestClosed), x.evidence(x.now(slot, ReasonRequestClosed))...)
 	f.Because = fmt.Sprintf("the request is %q", x.in.Request.Status)
 	newest := x.due[len(x.due)-1].Name == slot.Name
-	if newest && x.obstacle == "" && !x.policy.late(x.in, slot.Due) && !x.policy.beforeAdoption(x.in, slot.Due) {
+	if newest && x.obstacle == "" && !x.in.Purged && !x.policy.late(x.in, slot.Due) && !x.policy.beforeAdoption(x.in, slot.Due) {
 		f.Evidence = append(f.Evidence, Evidence{
 			At: slot.Due.Add(x.policy.Limits.MaxLateness), Words: "if the request is opened again by then, and no newer slot is due, it still goes out",
 		})

@@ -77,6 +77,8 @@ func (m Mistake) Words() string {
 	switch m.Problem {
 	case ProblemUnreadable:
 		return "a view in the place of requests, links or documents fails for its row"
+	case ProblemPurgedLink:
+		return "the ledger was purged of reminders of this link, and nobody can tell what has gone out for it"
 	case ProblemUnknownCadence:
 		return fmt.Sprintf("the configuration has no cadence %q", m.Value)
 	case ProblemBadAnchor:
@@ -98,6 +100,8 @@ func (m Mistake) Words() string {
 // Effect says what comes of it, to stand after Words.
 func (m Mistake) Effect() string {
 	switch m.Problem {
+	case ProblemPurgedLink:
+		return "nothing is sent before the link is refreshed"
 	case ProblemUnreadable, ProblemUnknownCadence, ProblemBadAnchor:
 		return "nothing is sent before that is put right"
 	case ProblemUnknownZone:

@@ -45,6 +45,7 @@ type Input struct {
 	Link       *Link    // nil: there is none
 	Reminders  []Reminder
 	Suppressed bool // the recipient's address must not be mailed
+	Purged     bool // the ledger was purged of rows of the link, so that nobody can tell what went out for it
 }
 
 // Decision is what to do about one request now.
@@ -84,7 +85,8 @@ type Problem string
 const (
 	ProblemNone           Problem = ""
 	ProblemUnreadable     Problem = "unreadable_row"      // a view fails for its row: the request is not planned at all
-	ProblemUnknownCadence Problem = "unknown_cadence"     // neither
+	ProblemPurgedLink     Problem = "purged_link"         // the ledger was purged of the link: it gets no more slots
+	ProblemUnknownCadence Problem = "unknown_cadence"     // the request is not planned at all
 	ProblemBadAnchor      Problem = "anchor_out_of_range" // neither
 	ProblemUnknownZone    Problem = "unknown_zone"        // planned in the default zone
 	ProblemUnknownLocale  Problem = "unknown_locale"      // mailed in the default language
@@ -93,7 +95,10 @@ const (
 
 // Problems are the problems that exist, the gravest first: the values of the metric label.
 func Problems() []Problem {
-	return []Problem{ProblemUnreadable, ProblemUnknownCadence, ProblemBadAnchor, ProblemUnknownZone, ProblemUnknownLocale, ProblemBadReplyTo}
+	return []Problem{
+		ProblemUnreadable, ProblemPurgedLink, ProblemUnknownCadence, ProblemBadAnchor, ProblemUnknownZone, ProblemUnknownLocale,
+		ProblemBadReplyTo,
+	}
 }
 
 // maxVerdicts bounds the rows that one plan writes. Slots that fell due before the newest row of
@@ -126,9 +131,12 @@ func (p *Policy) Plan(in Input) Decision {
 	if unusable := p.unusable(*in.Request); problem == ProblemNone && len(unusable) > 0 {
 		d.Problem = unusable[0]
 	}
+	if in.Purged {
+		d.Problem = ProblemPurgedLink
+	}
 	// Where the last mail of the link was sent and that is written down, no new slot comes; one of those
 	// mails may have to be repeated.
-	over := series.Cadence.Max() > 0 && led.mails >= series.Cadence.Max() && led.maxReached
+	over := in.Purged || series.Cadence.Max() > 0 && led.mails >= series.Cadence.Max() && led.maxReached
 	var due []cadence.Slot
 	if !over {
 		due = series.due(led, in.Now)

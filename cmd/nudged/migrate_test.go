@@ -56,7 +56,7 @@ func TestMigrateStatusOnlyReads(t *testing.T) {
 func TestMigrateTellsThatItWaits(t *testing.T) {
 	s := newSite(t, smtptest.Config{})
 	s.exec(`DELETE FROM nudged.schema_migrations WHERE version_id >= 4;
-		ALTER TABLE nudged.schedules DROP COLUMN account_id, DROP COLUMN planned_by;
+		ALTER TABLE nudged.schedules DROP COLUMN account_id, DROP COLUMN planned_by, DROP COLUMN purged_until;
 		DROP TRIGGER nudged_update ON nudged.installation;
 		DROP FUNCTION nudged.installation_updated();
 		ALTER TABLE nudged.installation DROP COLUMN written_by`)

@@ -20,11 +20,15 @@ func (r *reader) rules(c *Config) {
 	}
 }
 
-// retentionRule keeps the ledger for at least as long as a slot may still be sent: of a request that is closed
-// and opened again, a slot that went out and is forgotten would go out once more.
+// retentionRule keeps the ledger for at least as long as a row of it may still be asked: whether a slot went out that
+// is not too late yet, and when the last mail of a link that was replaced did.
 func (r *reader) retentionRule(c *Config) {
-	if c.Retention < c.Limits.MaxLateness && !r.wrong("retention") && !r.wrong("limits.max_lateness") {
-		r.mistake("retention", "shorter than limits.max_lateness, which is "+c.Limits.MaxLateness.String(), c.Retention.String())
+	key, least := "limits.max_lateness", c.Limits.MaxLateness
+	if c.Limits.MinGap > least {
+		key, least = "limits.min_gap", c.Limits.MinGap
+	}
+	if c.Retention < least && !r.wrong("retention") && !r.wrong(key) {
+		r.mistake("retention", "shorter than "+key+", which is "+least.String(), c.Retention.String())
 	}
 }
 

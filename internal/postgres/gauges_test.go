@@ -48,6 +48,7 @@ func zeros() map[string]float64 {
 		"nudged_requests_misconfigured unknown_cadence": 0, "nudged_requests_misconfigured unknown_zone": 0,
 		"nudged_requests_misconfigured anchor_out_of_range": 0, "nudged_requests_misconfigured unknown_locale": 0,
 		"nudged_requests_misconfigured invalid_reply_to": 0, "nudged_requests_misconfigured unreadable_row": 0,
+		"nudged_requests_misconfigured purged_link": 0,
 	}
 }
 

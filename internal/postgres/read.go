@@ -129,7 +129,7 @@ func checkInstants(columns []pgconn.FieldDescription) error {
 type inputRow struct {
 	requestID                   string
 	now, adoptedAt              time.Time
-	suppressed                  bool
+	suppressed, purged          bool
 	hasRequest, hasLink         pgtype.Bool
 	account, status, email      pgtype.Text
 	name, title, message        pgtype.Text
@@ -147,14 +147,14 @@ func (r *inputRow) targets() []any {
 		&r.requestID, &r.now, &r.adoptedAt, &r.notBefore,
 		&r.hasRequest, &r.account, &r.status, &r.email, &r.name, &r.title, &r.message, &r.deadline,
 		&r.cadence, &r.zone, &r.locale, &r.sender, &r.replyTo, &r.paused, &r.why, &r.opted,
-		&r.hasLink, &r.url, &r.linkCreated, &r.expires, &r.taken, &r.suppressed,
+		&r.hasLink, &r.url, &r.linkCreated, &r.expires, &r.taken, &r.suppressed, &r.purged,
 	}
 }
 
 func (r *inputRow) input() scheduler.Input {
 	in := scheduler.Input{
 		RequestID: r.requestID, Now: r.now.UTC(), AdoptedAt: r.adoptedAt.UTC(), NotBefore: instant(r.notBefore),
-		Suppressed: r.suppressed,
+		Suppressed: r.suppressed, Purged: r.purged,
 	}
 	if r.hasRequest.Bool {
 		in.Request = &scheduler.Request{

@@ -411,7 +411,8 @@ CREATE TABLE nudged.schedules (
     problem text,
     account_id text,
     planned_by integer,
-    CONSTRAINT schedules_problem CHECK ((problem = ANY (ARRAY['unreadable_row'::text, 'unknown_cadence'::text, 'anchor_out_of_range'::text, 'unknown_zone'::text, 'unknown_locale'::text, 'invalid_reply_to'::text])))
+    purged_until timestamp with time zone,
+    CONSTRAINT schedules_problem CHECK ((problem = ANY (ARRAY['unreadable_row'::text, 'purged_link'::text, 'unknown_cadence'::text, 'anchor_out_of_range'::text, 'unknown_zone'::text, 'unknown_locale'::text, 'invalid_reply_to'::text])))
 )
 WITH (fillfactor='70', autovacuum_vacuum_scale_factor='0.02', autovacuum_vacuum_threshold='1000');
 
@@ -426,6 +427,8 @@ COMMENT ON COLUMN nudged.schedules.problem IS 'What is wrong with the request''s
 COMMENT ON COLUMN nudged.schedules.account_id IS 'The account of the request when it was last planned. Among what is due at once, accounts take turns.';
 
 COMMENT ON COLUMN nudged.schedules.planned_by IS 'Fingerprint of the configuration, zone data and schema that an open request was planned with; NULL: it is not open, or was planned by a build that noted none.';
+
+COMMENT ON COLUMN nudged.schedules.purged_until IS 'created_at of the newest link whose reminders were deleted after the retention. Nobody can tell any more which slots of links up to this one went out, so that no other may.';
 
 CREATE TABLE nudged.schema_migrations (
     id integer NOT NULL,
