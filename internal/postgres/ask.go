@@ -71,3 +71,16 @@ func (i Installation) Refusal(environment string) error {
 	}
 	return &AdoptionError{Have: i.Environment, Want: environment, Copy: !i.Same}
 }
+
+// Ours returns an *AdoptionError where this database is no longer the one that Adopt found, for what writes
+// besides the passes. It asks the database: the last pass may be long ago.
+func (s *Store) Ours(ctx context.Context) error {
+	installed, err := s.Installation(ctx)
+	if err != nil {
+		return err
+	}
+	if refusal := refusalOf(installed.Environment, *s.environment.Load(), installed.Same); refusal != nil {
+		return refusal
+	}
+	return nil
+}

@@ -17,7 +17,8 @@ const (
 
 // Replan makes every request be planned anew whose wake was computed by another fingerprint than this
 // one, but for those whose schedule somebody has locked just now, and returns how many. Several
-// replicas share the work. Where nothing is to do it costs a look into an index.
+// replicas share the work. Where nothing is to do it costs a look into an index. In a database that is no
+// longer the adopted one it touches nothing and returns an *AdoptionError.
 func (s *Store) Replan(ctx context.Context, fingerprint int32) (int, error) {
 	for all := 0; ; {
 		n, err := s.replanStretch(ctx, fingerprint)
@@ -34,6 +35,9 @@ func (s *Store) Replan(ctx context.Context, fingerprint int32) (int, error) {
 func (s *Store) replanStretch(ctx context.Context, fingerprint int32) (n int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, replanTimeout)
 	defer cancel()
+	if err := s.Ours(ctx); err != nil {
+		return 0, err
+	}
 	batch := &pgx.Batch{}
 	queuePin(ctx, batch, true)
 	batch.Queue(replanSQL, fingerprint).QueryRow(func(row pgx.Row) error { return row.Scan(&n) })

@@ -88,15 +88,18 @@ func (e *AdoptionError) Error() string {
 	}
 }
 
-// judge notes and returns why this database is not ours; nil: it is.
-func (s *Store) judge(have, want string, same bool) error {
+// refusalOf says why a database is not that of an environment; nil: it is.
+func refusalOf(have, want string, same bool) *AdoptionError {
 	if have == want && same {
-		s.refusal.Store(nil)
 		return nil
 	}
-	refusal := &AdoptionError{Have: have, Want: want, Copy: !same}
-	s.refusal.Store(refusal)
-	return refusal
+	return &AdoptionError{Have: have, Want: want, Copy: !same}
+}
+
+// judge notes and returns why this database is not ours; nil: it is.
+func (s *Store) judge(have, want string, same bool) error {
+	s.refusal.Store(refusalOf(have, want, same))
+	return s.Refusal()
 }
 
 // Refusal says why this database is not ours, as Adopt or the last pass found it; nil: it is, or it was
