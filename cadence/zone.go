@@ -73,12 +73,12 @@ func (z zone) skip(c, low, high int64) int64 {
 var place = regexp.MustCompile(`^[A-Z][a-z]+$|^[A-Z][A-Za-z]+(/[A-Z][A-Za-z_-]+)+$`)
 
 // zones are the loaded ones by name, *time.Location each. Only names that load are kept, so it is bounded.
-var zones sync.Map //nolint:gochecknoglobals // a cache of what never changes
+var zones sync.Map //nolint:gochecknoglobals // a cache of what stays as it is while the process lives
 
 // LoadZone returns the IANA time zone of that name. It refuses what time.LoadLocation takes
 // and nobody means: the empty name, Local, abbreviations (EST has no summer time) and fixed
 // offsets. The error names the zone and says what is allowed. It is safe for concurrent use
-// and returns the same pointer for the same name.
+// and returns the same pointer for the same name, whatever becomes of the zone data it was read from.
 func LoadZone(name string) (*time.Location, error) {
 	if l, ok := zones.Load(name); ok {
 		return l.(*time.Location), nil

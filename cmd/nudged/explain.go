@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -37,7 +36,7 @@ func (c *explainCommand) Run(g *globals) error {
 	if teller.language, err = mailer.Languages(templatesOf(cfg.Mail.Templates), cfg.Defaults.Locale); err != nil {
 		return err
 	}
-	if teller.warnings, err = doubts(g.ctx, store, cfg); err != nil {
+	if teller.warnings, err = g.doubts(store, cfg); err != nil {
 		return err
 	}
 	if c.Recipient != "" {
@@ -120,16 +119,16 @@ func (t teller) tell(id string) (explanation, error) {
 }
 
 // doubts says why the daemon may see things otherwise than this command.
-func doubts(ctx context.Context, store *postgres.Store, cfg *config.Config) ([]string, error) {
-	installed, err := store.Installation(ctx)
+func (g *globals) doubts(store *postgres.Store, cfg *config.Config) ([]string, error) {
+	installed, err := store.Installation(g.ctx)
 	if err != nil {
 		return nil, err
 	}
 	found := []string{}
 	hash, by, planned := strings.Cut(installed.PlannedWith, " ")
 	switch {
-	case planned && hash == cfg.Hash && by != plansBy():
-		found = append(found, fmt.Sprintf("The daemon has other time zone data or another schema (%s) than this command (%s): local times of slots to come may differ.", by, plansBy()))
+	case planned && hash == cfg.Hash && by != g.zones.plansBy():
+		found = append(found, fmt.Sprintf("The daemon has other time zone data or another schema (%s) than this command (%s): local times of slots to come may differ.", by, g.zones.plansBy()))
 	case planned && hash == cfg.Hash:
 	case cfg.File == "":
 		found = append(found, "No configuration file was given (--config.file or NUDGED_CONFIG_FILE): rules and slots to come are those of the built-in cadence and limits, which need not be the daemon's.")

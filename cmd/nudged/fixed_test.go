@@ -70,7 +70,7 @@ func TestEveryKeyIsReloadedOrTold(t *testing.T) {
 
 // inForce is what a reload puts in place, without what cannot be compared or differs with every file.
 func inForce(started, now *config.Config) []any {
-	policy := policyInForce(started, now)
+	policy := (&daemon{started: started}).policyInForce(now)
 	policy.Fingerprint, policy.Usable, policy.Allowed = 0, nil, nil
 	return []any{*policy, now.Defaults.Locale}
 }

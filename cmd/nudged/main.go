@@ -44,6 +44,7 @@ type globals struct {
 	stdout io.Writer
 	stderr io.Writer
 	flags  *commonFlags
+	zones  zoneData
 
 	databaseFrom string // the flag or the variable that the URL of flags came from
 }
@@ -110,9 +111,13 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (status i
 		fmt.Fprintf(stderr, "nudged: %s (see nudged --help)\n", err)
 		return exitUsage
 	}
-	return fail(stderr, command.Run(&globals{
-		ctx: ctx, stdout: stdout, stderr: stderr, flags: &cli.commonFlags, databaseFrom: databaseFrom(command),
-	}))
+	zones, err := zoneDataInForce(os.Getenv("ZONEINFO"))
+	if err != nil && command.Command() != "version" {
+		return fail(stderr, err)
+	}
+	return fail(stderr, errors.Join(command.Run(&globals{
+		ctx: ctx, stdout: stdout, stderr: stderr, flags: &cli.commonFlags, zones: zones, databaseFrom: databaseFrom(command),
+	}), err))
 }
 
 // databaseFrom names what a URL beside the configuration file came from: the flag, or else its variable.

@@ -177,7 +177,7 @@ func (c *planCommand) ofRequest(g *globals) ([]plannedSlot, error) {
 	if in.Request == nil {
 		return nil, fmt.Errorf("there is no request %q", c.RequestID)
 	}
-	warnings, err := doubts(g.ctx, store, cfg)
+	warnings, err := g.doubts(store, cfg)
 	if err != nil {
 		return nil, err
 	}

@@ -63,14 +63,14 @@ func (d *daemon) replans(ctx context.Context) {
 // one, and returns how many.
 func (d *daemon) sweep(ctx context.Context) (int, error) {
 	cfg := d.cfg.Load()
-	n, err := d.store.Replan(ctx, fingerprint(cfg, repeatWithin(d.started)))
+	n, err := d.store.Replan(ctx, d.zones.fingerprint(cfg, repeatWithin(d.started)))
 	if n > 0 {
 		d.loop.Poke()
 	}
 	if err != nil {
 		return n, err
 	}
-	return n, d.store.NotePlan(ctx, cfg.Hash+" "+plansBy())
+	return n, d.store.NotePlan(ctx, cfg.Hash+" "+d.zones.plansBy())
 }
 
 // sweepEvery is how often it is looked for wakes of another configuration: with the poll, or each half
@@ -95,7 +95,7 @@ func (d *daemon) reload(context.Context) error {
 		return err
 	}
 	d.cfg.Store(cfg)
-	d.loop.SetPolicy(policyInForce(d.started, cfg))
+	d.loop.SetPolicy(d.policyInForce(cfg))
 	d.reloads.Success()
 	if keys := fixed(d.started, cfg); len(keys) > 0 {
 		d.log.Warn("these keys have changed and take effect at the next start", "keys", keys)
@@ -112,10 +112,10 @@ func (d *daemon) reload(context.Context) error {
 }
 
 // policyInForce is the policy of a file, but for what follows from keys that a reload leaves alone.
-func policyInForce(started, now *config.Config) *scheduler.Policy {
+func (d *daemon) policyInForce(now *config.Config) *scheduler.Policy {
 	policy := policyOf(now)
-	policy.RepeatWithin = repeatWithin(started) // the header that the running mailer sends, or none
-	policy.Fingerprint = fingerprint(now, policy.RepeatWithin)
+	policy.RepeatWithin = repeatWithin(d.started) // the header that the running mailer sends, or none
+	policy.Fingerprint = d.zones.fingerprint(now, policy.RepeatWithin)
 	return policy
 }
 

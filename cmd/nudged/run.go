@@ -93,6 +93,7 @@ type daemon struct {
 	loop    *scheduler.Scheduler
 	web     *web.Server
 	reloads *web.ReloadMetrics
+	zones   zoneData
 	notify  *notifier
 
 	listening func(addresses []string) // told when the web port is open; nil: nobody asks
@@ -108,7 +109,7 @@ func newDaemon(c *runCommand, g *globals, box *devbox.Box, load func() (*config.
 	if err != nil {
 		return nil, err
 	}
-	d := &daemon{log: g.logger(), load: load, replan: make(chan struct{}, 1)}
+	d := &daemon{log: g.logger(), load: load, zones: g.zones, replan: make(chan struct{}, 1)}
 	d.started = cfg
 	d.cfg.Store(cfg)
 	defer func() {
@@ -117,7 +118,7 @@ func newDaemon(c *runCommand, g *globals, box *devbox.Box, load func() (*config.
 		}
 	}()
 	registry := prometheus.NewRegistry()
-	build := buildInfo()
+	build := buildInfo(g.zones)
 	if err := web.RegisterBuild(registry, web.Build{Version: build.Version, Revision: build.Revision}); err != nil {
 		return nil, err
 	}
@@ -137,7 +138,7 @@ func newDaemon(c *runCommand, g *globals, box *devbox.Box, load func() (*config.
 	}
 	d.closers = append(d.closers, d.mail.Close)
 	if d.loop, err = scheduler.New(scheduler.Config{
-		Store: d.store, Mailer: d.mail, Policy: policyOf(cfg), Worker: workerName(),
+		Store: d.store, Mailer: d.mail, Policy: d.policyInForce(cfg), Worker: workerName(),
 		Every: cfg.Poll.Every, Cron: cfg.Poll.Cron, StallAfter: stallAfter(cfg.Poll),
 		Batch: cfg.Poll.Batch, Lease: cfg.Poll.Lease, Workers: cfg.SMTP.Connections, Rate: cfg.SMTP.Rate,
 		Registerer: registry, Logger: d.log,
@@ -206,9 +207,9 @@ func (d *daemon) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	build := buildInfo()
+	build := buildInfo(d.zones)
 	d.log.Info("nudged starts", "version", build.Version, "revision", build.Revision, "schema", schema,
-		"config", cfg.Hash, "environment", cfg.Environment, "tzdata", zoneData(), "cadences", names(cfg.Cadences))
+		"config", cfg.Hash, "environment", cfg.Environment, "tzdata", build.TZData, "cadences", names(cfg.Cadences))
 
 	// From the first moment to the last, so that a SIGHUP never ends the process.
 	over, end := context.WithCancel(context.WithoutCancel(ctx))

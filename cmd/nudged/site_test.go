@@ -53,6 +53,7 @@ type site struct {
 	smtp   *smtptest.Server
 	rate   float64 // smtp.rate; 0: no limit
 	binary string  // which nudged the next process is
+	zones  string  // $ZONEINFO of the next process; empty: the zone data of the host
 }
 
 func newSite(t *testing.T, smtp smtptest.Config) *site {
@@ -190,7 +191,7 @@ func (s *site) command(args ...string) (stdout, stderr string, status int) {
 }
 
 func (s *site) env() []string {
-	return append(os.Environ(), "NUDGED_DATABASE_URL="+s.url, "NUDGED_CONFIG_FILE="+s.config)
+	return append(os.Environ(), "NUDGED_DATABASE_URL="+s.url, "NUDGED_CONFIG_FILE="+s.config, "ZONEINFO="+s.zones)
 }
 
 // process is one running daemon.

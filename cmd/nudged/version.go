@@ -27,7 +27,7 @@ var version, revision string
 
 // Run implements the subcommand.
 func (c *versionCommand) Run(g *globals) error {
-	b := buildInfo()
+	b := buildInfo(g.zones)
 	if c.Output == "json" {
 		return printJSON(g.stdout, b)
 	}
@@ -35,8 +35,8 @@ func (c *versionCommand) Run(g *globals) error {
 	return err
 }
 
-func buildInfo() build {
-	b := build{Version: version, Revision: revision, Go: runtime.Version(), TZData: zoneData()}
+func buildInfo(zones zoneData) build {
+	b := build{Version: version, Revision: revision, Go: runtime.Version(), TZData: zones.String()}
 	if info, ok := debug.ReadBuildInfo(); ok {
 		b.Version = cmp.Or(b.Version, info.Main.Version)
 		for _, setting := range info.Settings {

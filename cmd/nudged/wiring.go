@@ -77,7 +77,6 @@ func openStore(ctx context.Context, cfg *config.Config) (*postgres.Store, error)
 
 func policyOf(cfg *config.Config) *scheduler.Policy {
 	return &scheduler.Policy{
-		Fingerprint:    fingerprint(cfg, repeatWithin(cfg)),
 		Cadences:       cfg.Cadences,
 		DefaultCadence: cfg.Defaults.Cadence,
 		DefaultZone:    cfg.Defaults.TimeZone,
