@@ -17,7 +17,7 @@ func (d *daemon) purges(ctx context.Context) error {
 	jobs := cron.New(cron.WithLocation(time.UTC), cron.WithLogger(logger),
 		cron.WithChain(cron.SkipIfStillRunning(logger), cron.Recover(logger)))
 	_, err := jobs.AddFunc(purgeAt, func() {
-		deleted, err := d.purge(ctx)
+		deleted, err := d.store.Purge(ctx, d.cfg.Load().Retention)
 		switch {
 		case ctx.Err() != nil:
 		case err != nil:
@@ -33,14 +33,6 @@ func (d *daemon) purges(ctx context.Context) error {
 	<-ctx.Done()
 	<-jobs.Stop().Done()
 	return nil
-}
-
-// purge deletes old rows now. A database that another environment has adopted is not this one's to purge.
-func (d *daemon) purge(ctx context.Context) (int64, error) {
-	if err := d.store.Ours(ctx); err != nil {
-		return 0, err
-	}
-	return d.store.Purge(ctx, d.cfg.Load().Retention)
 }
 
 // cronLogger lets robfig/cron speak through slog.

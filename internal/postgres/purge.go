@@ -15,13 +15,17 @@ const purgeStretch = 2000
 
 // Purge walks the ledger once and deletes what can never be computed again and ended longer than
 // the retention ago. It rests after each stretch as long as the stretch took, so that it never
-// takes more than half of anything. It returns how many rows it deleted.
+// takes more than half of anything. It returns how many rows it deleted. A database that is no longer the adopted
+// one is not this one's to purge: the error is an *AdoptionError.
 func (s *Store) Purge(ctx context.Context, retention time.Duration) (int64, error) {
 	var deleted int64
 	request, slot := "", ""
 	link := pgtype.Timestamptz{Valid: true, InfinityModifier: pgtype.NegativeInfinity}
 	for {
 		begun := time.Now()
+		if err := s.Ours(ctx); err != nil {
+			return deleted, fmt.Errorf("purge the ledger: %w", err)
+		}
 		var n int64
 		err := s.pool.QueryRow(ctx, purgeSQL, request, link, slot, purgeStretch, retention).Scan(&request, &link, &slot, &n)
 		if errors.Is(err, pgx.ErrNoRows) {

@@ -1,10 +1,12 @@
 package postgres_test
 
 import (
+	"errors"
 	"testing"
 	"time"
 
 	"nudged/cadence"
+	"nudged/internal/postgres"
 	"nudged/scheduler"
 )
 
@@ -172,6 +174,27 @@ func TestPurgeBesideAnUnreadableRow(t *testing.T) {
 	f.exec(`SELECT nudged.touch('r-1')`)
 	if result := f.pass("a"); len(result.Unreadable) != 1 {
 		t.Fatalf("%d rows are unreadable, want 1", len(result.Unreadable))
+	}
+	f.purge(1)
+}
+
+// What another environment has adopted is not purged by this one's retention, but by the daemon it belongs to.
+func TestPurgeLeavesWhatAnotherEnvironmentAdopted(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.due(1)
+	f.mailedLongAgo()
+	f.exec(`UPDATE nudged.requests SET status = 'completed'`)
+	by := postgres.Act{Actor: "ann", Why: "a rehearsal"}
+	if _, err := f.store.Readopt(t.Context(), "staging", false, by); err != nil {
+		t.Fatal(err)
+	}
+	deleted, err := f.store.Purge(t.Context(), time.Hour)
+	if _, refused := errors.AsType[*postgres.AdoptionError](err); !refused || deleted != 0 {
+		t.Errorf("adopted away: %d rows purged, %v; want none and an *AdoptionError", deleted, err)
+	}
+	if _, err := f.store.Readopt(t.Context(), "test", false, by); err != nil {
+		t.Fatal(err)
 	}
 	f.purge(1)
 }
