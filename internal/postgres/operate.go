@@ -133,7 +133,7 @@ func (s *Store) EachOpen(ctx context.Context, f func(scheduler.Input) error) err
 		if len(ids) == 0 {
 			return failure(failed)
 		}
-		inputs, err := readInputs(ctx, s.pool, ids, false)
+		inputs, err := readInputs(ctx, s.pool, ids, false, nil)
 		if failsForARow(err) {
 			inputs, err = readOneByOne(ctx, s.pool, ids, &failed)
 		}

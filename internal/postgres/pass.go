@@ -49,14 +49,14 @@ func (s *Store) runPass(ctx context.Context, p scheduler.Pass, careful bool) (sc
 		views := s.overViews.Load()
 		w := newWrites(p, views)
 		if careful {
-			if result.Unreadable, err = unreadable(ctx, tx, p, got.ids, views); err != nil {
+			if result.Unreadable, err = unreadable(ctx, tx, p, got.ids, views, got.purged); err != nil {
 				return err
 			}
 			if err := w.leaveAlone(result.Unreadable, result.Now.Add(unreadableFor)); err != nil {
 				return err
 			}
 		}
-		err = eachInput(ctx, tx, readable(got.ids, result.Unreadable), views, func(in scheduler.Input) error {
+		err = eachInput(ctx, tx, readable(got.ids, result.Unreadable), views, got.purged, func(in scheduler.Input) error {
 			if in.Request != nil {
 				accounts = append(accounts, in.Request.AccountID)
 			}

@@ -8,6 +8,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
+
+	"nudged/scheduler"
 )
 
 // purgeStretch is how many rows of the ledger one short transaction walks.
@@ -41,4 +43,34 @@ func (s *Store) Purge(ctx context.Context, retention time.Duration) (int64, erro
 		case <-time.After(time.Since(begun)):
 		}
 	}
+}
+
+// purged has created_at of the newest link that the ledger was purged of, of those requests where it was of any.
+type purged map[string]time.Time
+
+func (p purged) note(requestID string, until pgtype.Timestamptz) {
+	if until.Valid {
+		p[requestID] = instant(until)
+	}
+}
+
+// of reports whether nobody can tell what went out for a link.
+func (p purged) of(requestID string, link *scheduler.Link) bool {
+	until, noted := p[requestID]
+	return noted && link != nil && link.CreatedAt.Before(until.Add(sameLink))
+}
+
+// readPurged reads them for some requests.
+func readPurged(batch *pgx.Batch, ids []string) purged {
+	found := purged{}
+	batch.Queue(purgedSQL, ids).Query(func(rows pgx.Rows) error {
+		var id string
+		var until pgtype.Timestamptz
+		_, err := pgx.ForEachRow(rows, []any{&id, &until}, func() error {
+			found.note(id, until)
+			return nil
+		})
+		return err
+	})
+	return found
 }

@@ -19,8 +19,9 @@ type querier interface {
 }
 
 // readInputs reads what a plan needs about the requests of the given ids, in their order. views: the
-// transaction is pinned, and the application's tables are views.
-func readInputs(ctx context.Context, db querier, ids []string, views bool) ([]scheduler.Input, error) {
+// transaction is pinned, and the application's tables are views. known: of what links the ledger was purged, as a pass
+// knows from taking them; nil: it is read.
+func readInputs(ctx context.Context, db querier, ids []string, views bool, known purged) ([]scheduler.Input, error) {
 	var reminders []scheduler.Reminder
 	var inputs []scheduler.Input
 	batch := &pgx.Batch{}
@@ -28,6 +29,9 @@ func readInputs(ctx context.Context, db querier, ids []string, views bool) ([]sc
 		reminders, err = pgx.CollectRows(rows, scanReminder)
 		return err
 	})
+	if known == nil { // behind the ledger: a purge in between is noticed
+		known = readPurged(batch, ids)
+	}
 	queueForApplication(ctx, batch, views, func() {
 		batch.Queue(subjectsSQL, ids).Query(func(rows pgx.Rows) (err error) {
 			if err := rows.Err(); err != nil { // there are no descriptions then
@@ -52,7 +56,9 @@ func readInputs(ctx context.Context, db querier, ids []string, views bool) ([]sc
 		in.Reminders = append(in.Reminders, r)
 	}
 	for i := range inputs {
-		keepIdentity(&inputs[i])
+		in := &inputs[i]
+		keepIdentity(in)
+		in.Purged = known.of(in.RequestID, in.Link)
 	}
 	return inputs, nil
 }
@@ -66,10 +72,10 @@ const (
 )
 
 // eachInput reads some requests at a time and calls f with each, in their order.
-func eachInput(ctx context.Context, db querier, ids []string, views bool, f func(scheduler.Input) error) error {
+func eachInput(ctx context.Context, db querier, ids []string, views bool, known purged, f func(scheduler.Input) error) error {
 	for n := requestsAtFirst; len(ids) > 0; {
 		n = min(n, len(ids))
-		inputs, err := readInputs(ctx, db, ids[:n], views)
+		inputs, err := readInputs(ctx, db, ids[:n], views, known)
 		if err != nil {
 			return err
 		}
@@ -129,7 +135,7 @@ func checkInstants(columns []pgconn.FieldDescription) error {
 type inputRow struct {
 	requestID                   string
 	now, adoptedAt              time.Time
-	suppressed, purged          bool
+	suppressed                  bool
 	hasRequest, hasLink         pgtype.Bool
 	account, status, email      pgtype.Text
 	name, title, message        pgtype.Text
@@ -147,14 +153,14 @@ func (r *inputRow) targets() []any {
 		&r.requestID, &r.now, &r.adoptedAt, &r.notBefore,
 		&r.hasRequest, &r.account, &r.status, &r.email, &r.name, &r.title, &r.message, &r.deadline,
 		&r.cadence, &r.zone, &r.locale, &r.sender, &r.replyTo, &r.paused, &r.why, &r.opted,
-		&r.hasLink, &r.url, &r.linkCreated, &r.expires, &r.taken, &r.suppressed, &r.purged,
+		&r.hasLink, &r.url, &r.linkCreated, &r.expires, &r.taken, &r.suppressed,
 	}
 }
 
 func (r *inputRow) input() scheduler.Input {
 	in := scheduler.Input{
 		RequestID: r.requestID, Now: r.now.UTC(), AdoptedAt: r.adoptedAt.UTC(), NotBefore: instant(r.notBefore),
-		Suppressed: r.suppressed, Purged: r.purged,
+		Suppressed: r.suppressed,
 	}
 	if r.hasRequest.Bool {
 		in.Request = &scheduler.Request{
@@ -219,7 +225,7 @@ func scanDocument(row pgx.CollectableRow) (document, error) {
 // Load reads all about one request: the input of its plan and its documents. A request that does
 // not exist has neither Request nor Link.
 func (s *Store) Load(ctx context.Context, requestID string) (scheduler.Input, []scheduler.Document, error) {
-	inputs, err := readInputs(ctx, s.pool, []string{requestID}, false)
+	inputs, err := readInputs(ctx, s.pool, []string{requestID}, false, nil)
 	if err != nil {
 		return scheduler.Input{}, nil, ofAView(err)
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
 
 	"nudged/scheduler"
 )
@@ -12,6 +13,7 @@ import (
 // taken is what a pass took: request ids.
 type taken struct {
 	ids    []string // to look at; their schedules are locked
+	purged purged
 	woken  []string // that were restless,
 	locked []string // and of these, those that still cannot be woken
 	lost   []string // whose claim was lost, and that cannot be woken now
@@ -24,6 +26,7 @@ type taken struct {
 func (s *Store) take(ctx context.Context, tx pgx.Tx, p scheduler.Pass, result *scheduler.PassResult) (got taken, err error) {
 	var environment string
 	var same, views bool
+	got.purged = purged{}
 	if got.woken, err = s.restless.list(ctx, tx); err != nil {
 		return got, err
 	}
@@ -73,16 +76,24 @@ func queueTake(batch *pgx.Batch, p scheduler.Pass, turns []string, got *taken, r
 	if len(turns) > 0 {
 		due = 0
 		batch.Queue(takeTurnsSQL, turns).Query(func(rows pgx.Rows) error {
-			ids, err := pgx.CollectRows(rows, pgx.RowTo[string])
-			got.ids, result.Due = append(got.ids, ids...), len(ids)
+			var id string
+			var until pgtype.Timestamptz
+			_, err := pgx.ForEachRow(rows, []any{&id, &until}, func() error {
+				got.ids = append(got.ids, id)
+				got.purged.note(id, until)
+				result.Due++
+				return nil
+			})
 			return err
 		})
 	}
 	batch.Queue(takeSQL, p.Fresh, due).Query(func(rows pgx.Rows) error {
 		var id string
+		var until pgtype.Timestamptz
 		var fresh bool
-		_, err := pgx.ForEachRow(rows, []any{&id, &fresh}, func() error {
+		_, err := pgx.ForEachRow(rows, []any{&id, &until, &fresh}, func() error {
 			got.ids = append(got.ids, id)
+			got.purged.note(id, until)
 			if fresh {
 				result.Fresh++
 			} else {

@@ -44,10 +44,10 @@ func ofAView(err error) error {
 
 // unreadable finds those of a pass's requests that a view fails for: in their own rows, or in the documents of a mail
 // that is due. It halves what fails until single requests are left. Each try is a savepoint, so that tx goes on.
-func unreadable(ctx context.Context, tx pgx.Tx, p scheduler.Pass, ids []string, views bool) ([]scheduler.Unreadable, error) {
+func unreadable(ctx context.Context, tx pgx.Tx, p scheduler.Pass, ids []string, views bool, known purged) ([]scheduler.Unreadable, error) {
 	err := pgx.BeginFunc(ctx, tx, func(tx pgx.Tx) error {
 		var mailed []string
-		err := eachInput(ctx, tx, ids, views, func(in scheduler.Input) error {
+		err := eachInput(ctx, tx, ids, views, known, func(in scheduler.Input) error {
 			if p.Plan(in).Claim != nil {
 				mailed = append(mailed, in.RequestID)
 			}
@@ -69,11 +69,11 @@ func unreadable(ctx context.Context, tx pgx.Tx, p scheduler.Pass, ids []string, 
 		return []scheduler.Unreadable{{RequestID: ids[0], Err: ofAView(err)}}, nil
 	}
 	half := len(ids) / 2
-	first, err := unreadable(ctx, tx, p, ids[:half], views)
+	first, err := unreadable(ctx, tx, p, ids[:half], views, known)
 	if err != nil {
 		return nil, err
 	}
-	second, err := unreadable(ctx, tx, p, ids[half:], views)
+	second, err := unreadable(ctx, tx, p, ids[half:], views, known)
 	return append(first, second...), err
 }
 
@@ -111,7 +111,7 @@ func failure(failed []scheduler.Unreadable) error {
 func readOneByOne(ctx context.Context, db querier, ids []string, failed *[]scheduler.Unreadable) ([]scheduler.Input, error) {
 	var inputs []scheduler.Input
 	for _, id := range ids {
-		one, err := readInputs(ctx, db, []string{id}, false)
+		one, err := readInputs(ctx, db, []string{id}, false, nil)
 		switch {
 		case failsForARow(err):
 			*failed = append(*failed, scheduler.Unreadable{RequestID: id, Err: ofAView(err)})

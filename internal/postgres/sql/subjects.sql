@@ -12,9 +12,7 @@ SELECT t.request_id,
        r.paused_until AS "nudged.requests.paused_until", r.pause_reason, r.opted_out_at AS "nudged.requests.opted_out_at",
        l.found, l.url, l.created_at AS "nudged.links.created_at", l.expires_at AS "nudged.links.expires_at",
        l.revoked_at AS "nudged.links.revoked_at",
-       EXISTS (SELECT 1 FROM nudged.suppressions s WHERE s.address = lower(btrim(r.recipient_email)) OFFSET 0),
-       coalesce((SELECT l.created_at < s.purged_until + interval '1 second'
-                 FROM nudged.schedules s WHERE s.request_id = t.request_id), false)
+       EXISTS (SELECT 1 FROM nudged.suppressions s WHERE s.address = lower(btrim(r.recipient_email)) OFFSET 0)
 FROM unnest($1::text[]) AS t (request_id)
 LEFT JOIN LATERAL (
     SELECT true AS found, account_id::text, status::text, recipient_email::text, recipient_name::text, title::text,
