@@ -8,6 +8,9 @@ import (
 // passTimeout bounds one pass, so that a database that does not answer cannot hold the loop.
 const passTimeout = 30 * time.Second
 
+// maxNamed is how many requests that cannot be read one pass names in the log.
+const maxNamed = 10
+
 // passes runs a pass at each tick, and at once when a batch was full or the queue has room
 // again, until ctx ends.
 func (s *Scheduler) passes(ctx context.Context) {
@@ -80,8 +83,12 @@ func (s *Scheduler) pass(ctx context.Context) error {
 		s.log.Warn("a worker went away during a delivery: what became of it is unknown", "request_id", r.RequestID, "slot", r.Slot,
 			"link_created_at", r.LinkCreatedAt, "attempt", r.Attempt, "outcome", StateUnknown, "reason", ReasonWorkerLost)
 	}
-	for _, r := range result.Unreadable {
-		s.log.Warn("a request cannot be read; it is left alone for an hour, or until it is touched", "request_id", r.RequestID, "err", r.Err)
+	for i, r := range result.Unreadable {
+		if i == maxNamed {
+			s.log.Warn("more requests cannot be read; nudged.schedules has their problem", "count", len(result.Unreadable)-maxNamed)
+			break
+		}
+		s.log.Warn("a request cannot be read; it is left alone for a while, or until it is touched", "request_id", r.RequestID, "err", r.Err)
 	}
 	s.demand.claimed(len(result.Tasks), open && (result.More || max(result.Due, len(taking)) >= capacity))
 	for _, task := range result.Tasks {

@@ -36,13 +36,13 @@ func (s *Store) Events(ctx context.Context, requestID string) ([]scheduler.Event
 func (s *Store) RequestsOf(ctx context.Context, address string, most int) (ids []string, all int, err error) {
 	rows, err := s.pool.Query(ctx, requestsOfSQL, address, most)
 	if err != nil {
-		return nil, 0, fmt.Errorf("look for the requests of an address: %w", err)
+		return nil, 0, fmt.Errorf("look for the requests of an address: %w", ofAView(err))
 	}
 	ids, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (id string, err error) {
 		return id, row.Scan(&id, &all)
 	})
 	if err != nil {
-		return nil, 0, fmt.Errorf("look for the requests of an address: %w", err)
+		return nil, 0, fmt.Errorf("look for the requests of an address: %w", ofAView(err))
 	}
 	return ids, all, nil
 }

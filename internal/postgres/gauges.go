@@ -87,7 +87,7 @@ func (g *Gauges) refresh(ctx context.Context, read func(context.Context) error) 
 	ctx, cancel := context.WithTimeout(ctx, gaugeTimeout)
 	defer cancel()
 	if err := read(ctx); err != nil {
-		g.log.Debug("gauges are not refreshed", "err", err)
+		g.log.Debug("gauges are not refreshed", "err", ofAView(err))
 	}
 }
 

@@ -122,13 +122,9 @@ func (s *Store) EachOpen(ctx context.Context, f func(scheduler.Input) error) err
 	const stretch = 500
 	var failed []scheduler.Unreadable
 	for last := ""; ; {
-		rows, err := s.pool.Query(ctx, openIDsSQL, last, stretch)
+		ids, err := s.openIDs(ctx, last, stretch)
 		if err != nil {
-			return fmt.Errorf("list open requests: %w", err)
-		}
-		ids, err := pgx.CollectRows(rows, pgx.RowTo[string])
-		if err != nil {
-			return fmt.Errorf("list open requests: %w", err)
+			return fmt.Errorf("list open requests: %w", ofAView(err))
 		}
 		if len(ids) == 0 {
 			return failure(failed)
@@ -141,10 +137,29 @@ func (s *Store) EachOpen(ctx context.Context, f func(scheduler.Input) error) err
 			return ofAView(err)
 		}
 		for _, in := range inputs {
+			if in.Request == nil || !in.Request.Status.Open() {
+				continue
+			}
 			if err := f(in); err != nil {
 				return err
 			}
 		}
 		last = ids[len(ids)-1]
 	}
+}
+
+// openIDs lists the next open requests. Where a view fails for the status of one, it lists all that there are.
+func (s *Store) openIDs(ctx context.Context, last string, most int) ([]string, error) {
+	list := func(sql string) ([]string, error) {
+		rows, err := s.pool.Query(ctx, sql, last, most)
+		if err != nil {
+			return nil, err
+		}
+		return pgx.CollectRows(rows, pgx.RowTo[string])
+	}
+	ids, err := list(openIDsSQL)
+	if failsForARow(err) {
+		return list(`SELECT request_id FROM nudged.schedules WHERE request_id > $1 ORDER BY request_id LIMIT $2`)
+	}
+	return ids, err
 }

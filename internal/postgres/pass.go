@@ -12,9 +12,12 @@ import (
 	"nudged/scheduler"
 )
 
-// unreadableFor is how long a request is left alone that a view fails for, unless it is touched. Nobody touches it
-// where it is the view that is put right.
-const unreadableFor = time.Hour
+// How long a request is left alone that a view fails for, unless it is touched: nobody touches it where it is the view
+// that is put right. Where a pass could read nothing else, it is likely to be that.
+const (
+	unreadableFor    = time.Hour
+	allUnreadableFor = 5 * time.Minute
+)
 
 // carefully is how many requests of each kind a pass takes that looks for rows which a view fails for: few enough
 // for its time where it fails for all of them.
@@ -52,7 +55,11 @@ func (s *Store) runPass(ctx context.Context, p scheduler.Pass, careful bool) (sc
 			if result.Unreadable, err = unreadable(ctx, tx, p, got.ids, views, got.purged); err != nil {
 				return err
 			}
-			if err := w.leaveAlone(result.Unreadable, result.Now.Add(unreadableFor)); err != nil {
+			wait := unreadableFor
+			if len(result.Unreadable) == len(got.ids) {
+				wait = allUnreadableFor
+			}
+			if err := w.leaveAlone(result.Unreadable, result.Now.Add(wait)); err != nil {
 				return err
 			}
 		}

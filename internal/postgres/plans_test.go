@@ -69,6 +69,7 @@ func statementsFor(keys []key) []statement {
 	return []statement{
 		{"adopt", []any{"test"}},
 		{"backlog", nil},
+		{"blame", []any{"r-1", time.Now(), "3d"}},
 		{"claim_deferred", []any{ids, links, slots, numbers, claims, claims, "worker", time.Minute}},
 		{"clock", nil},
 		{"documents", []any{ids}},
@@ -84,8 +85,8 @@ func statementsFor(keys []key) []statement {
 		{"open_requests", nil},
 		{"pause", []any{"r-1", time.Now(), "pause", "ann", "why"}},
 		{"pin", []any{true, int64(1000)}},
-		{"purged", []any{ids}},
 		{"purge", []any{"r-1", time.Now(), "3d", 2000, time.Hour}},
+		{"purged", []any{ids}},
 		{"readopt", []any{"test", "ann", "why", true}},
 		{"recover", nil},
 		{"renew", []any{claims, time.Minute}},

@@ -23,20 +23,32 @@ func (s *Store) Purge(ctx context.Context, retention time.Duration) (int64, erro
 	var deleted int64
 	request, slot := "", ""
 	link := pgtype.Timestamptz{Valid: true, InfinityModifier: pgtype.NegativeInfinity}
-	for {
+	blamed := false
+	for rows := purgeStretch; ; {
 		begun := time.Now()
 		if err := s.Ours(ctx); err != nil {
 			return deleted, fmt.Errorf("purge the ledger: %w", err)
 		}
 		var n int64
-		err := s.pool.QueryRow(ctx, purgeSQL, request, link, slot, purgeStretch, retention).Scan(&request, &link, &slot, &n)
-		if errors.Is(err, pgx.ErrNoRows) {
+		err := s.pool.QueryRow(ctx, purgeSQL, request, link, slot, rows, retention).Scan(&request, &link, &slot, &n)
+		switch {
+		case errors.Is(err, pgx.ErrNoRows):
 			return deleted, nil
+		case failsForARow(err) && rows > 1: // it is among these
+			rows /= 2
+			continue
+		case failsForARow(err) && !blamed: // it is this one, which the next try passes over
+			if _, err := s.pool.Exec(ctx, blameSQL, request, link, slot); err != nil {
+				return deleted, fmt.Errorf("purge the ledger: %w", err)
+			}
+			blamed = true
+			continue
+		case err != nil:
+			return deleted, fmt.Errorf("purge the ledger: %w", ofAView(err))
 		}
-		if err != nil {
-			return deleted, fmt.Errorf("purge the ledger: %w", err)
-		}
+		blamed = false
 		deleted += n
+		rows = min(2*rows, purgeStretch)
 		select {
 		case <-ctx.Done():
 			return deleted, fmt.Errorf("purge the ledger: %w", ctx.Err())

@@ -65,6 +65,8 @@ var (
 	takeTurnsSQL string
 	//go:embed sql/purge.sql
 	purgeSQL string
+	//go:embed sql/blame.sql
+	blameSQL string
 	//go:embed sql/purged.sql
 	purgedSQL string
 	//go:embed sql/status_backlog.sql

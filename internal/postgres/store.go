@@ -77,7 +77,7 @@ type AdoptionError struct {
 func (e *AdoptionError) Error() string {
 	switch {
 	case e.Have == "":
-		return "this database is adopted for no environment any more, and its ledger may lack mails that went out: nothing is sent before `nudged adopt`"
+		return "this database is adopted for no environment any more, and its ledger may lack mails that went out: nothing is sent before `nudged adopt`; a restart would take it for a new one"
 	case !e.Copy:
 		return fmt.Sprintf("this database is adopted for the environment %q and the configuration says %q: nothing is sent; the database url or the environment of the configuration is wrong, "+
 			"and `nudged adopt` is right only where the database is meant to change its environment", e.Have, e.Want)

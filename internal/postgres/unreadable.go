@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -14,16 +13,17 @@ import (
 )
 
 // failsForARow tells whether a statement failed for what one row of a view holds: a value that does not convert, a
-// division by zero, a subquery with two rows, an exception that a function raises. Other rows may well be read.
+// division by zero, a subquery with two rows, the check of a domain, whatever a function raises. Other rows may well
+// be read. What is wrong with the statement, the connection or the server is wrong for all of them.
 func failsForARow(err error) bool {
 	refusal, ok := errors.AsType[*pgconn.PgError](err)
-	if !ok {
+	if !ok || len(refusal.Code) < 2 {
 		return false
 	}
-	const dataException, cardinalityViolation, raised = "22", "21", "P0"
-	return slices.ContainsFunc([]string{dataException, cardinalityViolation, raised}, func(class string) bool {
-		return strings.HasPrefix(refusal.Code, class)
-	})
+	ofAll := []string{
+		"08", "0A", "25", "26", "28", "2D", "3B", "3D", "3F", "40", "42", "53", "54", "55", "57", "58", "F0", "HV", "XX",
+	}
+	return !slices.Contains(ofAll, refusal.Code[:2])
 }
 
 // ofAView says where to look when a view in the place of a table makes a statement fail. PostgreSQL names the operator

@@ -120,6 +120,9 @@ func TestUnreadableRowsOnly(t *testing.T) {
 			t.Errorf("%d unreadable, %d tasks, partial %t, want %d, none and true", len(result.Unreadable), len(result.Tasks), result.Partial, want)
 		}
 	}
+	if n := f.count(`SELECT count(*) FROM nudged.schedules WHERE wake_at < now() + interval '5 minutes'`); n != 250 {
+		t.Errorf("%d requests are looked at again within five minutes, want all", n)
+	}
 	if result := f.pass("a"); result.Partial || len(result.Unreadable) > 0 {
 		t.Errorf("%d unreadable at last, want none", len(result.Unreadable))
 	}
@@ -158,6 +161,63 @@ func TestUnreadableRowAtTheHandOff(t *testing.T) {
 	f.exec(`SELECT nudged.touch('r-3')`)
 	if result := f.pass("b"); len(result.Tasks) != 1 || result.Tasks[0].Attempt != 1 {
 		t.Errorf("%v is mailed, want r-3 by its first attempt", mailed(result.Tasks))
+	}
+}
+
+// Whatever PostgreSQL calls it that a view fails for one row.
+func TestUnreadableRowByAnyName(t *testing.T) {
+	t.Parallel()
+	for name, value := range map[string]string{
+		"check of a domain": `recipient_email::nudged.short`,
+		"raised":            `nudged.raises(recipient_email, 'raise_exception')`,
+		"raised as another": `nudged.raises(recipient_email, 'check_violation')`,
+		"raised as its own": `nudged.raises(recipient_email, 'AB123')`,
+		"external routine":  `nudged.raises(recipient_email, '39000')`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t)
+			f.due(3)
+			f.exec(`CREATE DOMAIN nudged.short AS text CHECK (length(VALUE) < 5)`)
+			f.exec(`CREATE FUNCTION nudged.raises(value text, code text) RETURNS text LANGUAGE plpgsql AS $$
+				BEGIN RAISE EXCEPTION 'no mail for %', value USING ERRCODE = code; END $$`)
+			f.exec(`ALTER TABLE nudged.requests RENAME TO app_requests`)
+			f.exec(`CREATE VIEW nudged.requests AS SELECT id, account_id, status,
+				CASE id WHEN 'r-2' THEN (` + value + `)::text ELSE recipient_email END AS recipient_email,
+				recipient_name, title, message, deadline, cadence, time_zone, locale, sender_name, reply_to,
+				paused_until, pause_reason, opted_out_at, created_at, updated_at, completed_at FROM nudged.app_requests`)
+			result := f.pass("a")
+			if diff := cmp.Diff([]string{"r-1", "r-3"}, mailed(result.Tasks)); diff != "" {
+				t.Errorf("mailed (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff([]string{"r-2"}, named(result.Unreadable)); diff != "" {
+				t.Errorf("unreadable (-want +got):\n%s", diff)
+			}
+			if _, _, err := f.store.RequestsOf(t.Context(), "x@example.com", 10); err == nil || strings.Contains(err.Error(), "@") {
+				t.Errorf("who asks for an address hears %v, want no other address", err)
+			}
+		})
+	}
+}
+
+// Where the status itself cannot be read, the other open requests still are.
+func TestOpenRequestsBesideAnUnreadableStatus(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.due(3)
+	f.exec(`UPDATE nudged.requests SET status = 'completed' WHERE id = 'r-1'`)
+	f.exec(`ALTER TABLE nudged.requests RENAME TO app_requests`)
+	f.exec(`CREATE VIEW nudged.requests AS SELECT id, account_id,
+		CASE id WHEN 'r-2' THEN recipient_email::int::text ELSE status END AS status,
+		recipient_email, recipient_name, title, message, deadline, cadence, time_zone, locale, sender_name, reply_to,
+		paused_until, pause_reason, opted_out_at, created_at, updated_at, completed_at FROM nudged.app_requests`)
+	var read []string
+	err := f.store.EachOpen(t.Context(), func(in scheduler.Input) error { read = append(read, in.RequestID); return nil })
+	if diff := cmp.Diff([]string{"r-3"}, read); diff != "" {
+		t.Errorf("open requests that are read (-want +got):\n%s", diff)
+	}
+	if err == nil || !strings.Contains(err.Error(), `request "r-2" cannot be read`) || strings.Contains(err.Error(), "@") {
+		t.Errorf("got %v, want r-2 named, without its address", err)
 	}
 }
 
