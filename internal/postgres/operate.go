@@ -159,7 +159,7 @@ func (s *Store) openIDs(ctx context.Context, last string, most int) ([]string, e
 	}
 	ids, err := list(openIDsSQL)
 	if failsForARow(err) {
-		return list(`SELECT request_id FROM nudged.schedules WHERE request_id > $1 ORDER BY request_id LIMIT $2`)
+		return list(scheduledIDsSQL)
 	}
 	return ids, err
 }

@@ -93,6 +93,7 @@ func statementsFor(keys []key) []statement {
 		{"replan", []any{2}},
 		{"requests_of", []any{"R-1@Example.com", 20}},
 		{"resolve", []any{"r-1", "3d", nil, true, "ann", "why"}},
+		{"scheduled_ids", []any{"r-1", 500}},
 		{"set_wakes", []any{ids, links, make([]*string, n), ids, numbers}},
 		{"settle", []any{claims, ids, links, slots, states, reasons, numbers, reasons, keep, waits}},
 		{"status_backlog", []any{time.Hour, 20_000}},

@@ -45,6 +45,8 @@ var (
 	unsuppressAddressSQL string
 	//go:embed sql/open_ids.sql
 	openIDsSQL string
+	//go:embed sql/scheduled_ids.sql
+	scheduledIDsSQL string
 	//go:embed sql/events.sql
 	eventsSQL string
 	//go:embed sql/requests_of.sql
